@@ -1,0 +1,233 @@
+package cluster
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/hashicorp/raft"
+	"google.golang.org/protobuf/proto"
+
+	"namesrv/cluster/clusterpb"
+)
+
+// Confirm returns once this peer's state machine shows everything that was
+// committed anywhere before the call. Keys that were heard from are renewed at
+// the leader on the way; expiring tells that at least one was not, being
+// unknown to the leader or about to be removed.
+//
+// It returns ErrNoLeader at once when no leader was reached for two seconds.
+//
+// Raft's own VerifyLeader is not enough: it can credit answers to requests that
+// were sent before the question, and it counts non-voters.
+func (n *Node) Confirm(ctx context.Context, heard ...string) (expiring bool, err error) {
+	for {
+		if n.reach.gone() {
+			return false, ErrNoLeader
+		}
+		out, err := n.confirmOnce(ctx, heard...)
+		if err == nil {
+			n.reach.ok()
+			return len(out.refused) > 0 && anyIn(heard, out.refused), n.catchUp(ctx, out.index)
+		}
+		if ctx.Err() != nil {
+			return false, ctx.Err()
+		}
+		if err := n.reach.await(ctx); err != nil {
+			return false, err
+		}
+	}
+}
+
+func anyIn(keys, set []string) bool {
+	return slices.ContainsFunc(keys, func(k string) bool { return slices.Contains(set, k) })
+}
+
+// catchUp waits for an index that the leader confirmed.
+func (n *Node) catchUp(ctx context.Context, index uint64) error {
+	if err := n.applied.wait(ctx, index); err != nil {
+		return fmt.Errorf("waiting for log entry %d: %w", index, err)
+	}
+	n.confirmed.Store(true)
+	return nil
+}
+
+func (n *Node) confirmOnce(ctx context.Context, heard ...string) (outcome, error) {
+	r := n.raft()
+	if r == nil {
+		return outcome{}, ErrNoLeader
+	}
+	keys := heardBy(n.identity().MemberID, heard)
+	if r.State() == raft.Leader {
+		return n.lead.join(ctx, keys...)
+	}
+	return n.follow.join(ctx, keys...)
+}
+
+func heardBy[K ~string | ~[]byte](member string, keys []K) []heardKey {
+	if len(keys) == 0 {
+		return nil
+	}
+	out := make([]heardKey, len(keys))
+	for i, k := range keys {
+		out[i] = heardKey{from: member, key: string(k)}
+	}
+	return out
+}
+
+// tryConfirm is one attempt that renews nothing.
+func (n *Node) tryConfirm(ctx context.Context) error {
+	out, err := n.confirmOnce(ctx)
+	if err != nil {
+		return err
+	}
+	return n.catchUp(ctx, out.index)
+}
+
+// Confirmed says whether this node alone decides what is true, right now: then
+// what is applied here is all that was ever acknowledged, and nobody need be asked.
+func (n *Node) Confirmed() bool {
+	r := n.raft()
+	return r != nil && n.leadsIn(n.machine.ownNoop.Load()) && n.isLone(r)
+}
+
+// EverConfirmed says whether this process has once shown a confirmed state. Until
+// then its tables may be older than what it answered before a restart.
+func (n *Node) EverConfirmed() bool { return n.confirmed.Load() }
+
+type loneAt struct {
+	lastIndex uint64
+	lone      bool
+}
+
+// isLone keeps its answer while the log has not grown: a new configuration
+// counts from the moment it is appended, committed or not.
+func (n *Node) isLone(r *raft.Raft) bool {
+	last := r.LastIndex()
+	if at := n.lone.Load(); at != nil && at.lastIndex == last {
+		return at.lone
+	}
+	lone := isLoneVoter(r.GetConfiguration().Configuration(), n.identity().MemberID)
+	n.lone.Store(&loneAt{lastIndex: last, lone: lone})
+	return lone
+}
+
+// leadsIn says whether this node leads in term and has applied its own first
+// entry of it: then everything committed in earlier terms is in its tables.
+func (n *Node) leadsIn(term uint64) bool {
+	r := n.raft()
+	return term != 0 && r != nil && r.State() == raft.Leader && r.CurrentTerm() == term
+}
+
+// confirmAsLeader asks the voters for their terms. While a majority is still in
+// the term of this leader, no other leader can have committed anything before
+// the question was sent.
+func (n *Node) confirmAsLeader(ctx context.Context, heard []heardKey) (outcome, error) {
+	term := n.machine.ownNoop.Load()
+	if !n.leadsIn(term) {
+		return outcome{}, ErrNoLeader
+	}
+	r := n.raft()
+	index := r.CommitIndex()
+	if !n.majorityIn(ctx, r, term) || !n.leadsIn(term) {
+		return outcome{}, ErrNoLeader
+	}
+	n.confirmed.Store(true)
+	return outcome{index: index, refused: n.renew(heard)}, nil
+}
+
+func (n *Node) renew(heard []heardKey) (refused []string) {
+	byMember := make(map[string][]string)
+	for _, h := range heard {
+		byMember[h.from] = append(byMember[h.from], h.key)
+	}
+	for from, keys := range byMember {
+		refused = append(refused, n.cfg.Renewer.Renew(from, keys)...)
+	}
+	return refused
+}
+
+func (n *Node) majorityIn(ctx context.Context, r *raft.Raft, term uint64) bool {
+	self := raft.ServerID(n.identity().MemberID)
+	var others []raft.Server
+	votes, voters := 0, 0
+	for _, s := range r.GetConfiguration().Configuration().Servers {
+		switch {
+		case s.Suffrage != raft.Voter:
+		case s.ID == self:
+			voters++
+			votes++
+		default:
+			voters++
+			others = append(others, s)
+		}
+	}
+	need := voters/2 + 1
+	if votes >= need {
+		return true
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // those still asked when the majority is there
+	answers := make(chan bool, len(others))
+	for _, s := range others {
+		go func() { answers <- n.termOf(ctx, s) == term }()
+	}
+	for left := len(others); left > 0 && votes < need && votes+left >= need; left-- {
+		if <-answers {
+			votes++
+		}
+	}
+	return votes >= need
+}
+
+// termOf asks a voter for its current term; 0 when it did not answer.
+func (n *Node) termOf(ctx context.Context, s raft.Server) uint64 {
+	a, err := n.peers.call(ctx, string(s.ID), string(s.Address), msgTerm, nil)
+	if err != nil || a.status != statusOK || len(a.payload) != 8 {
+		return 0
+	}
+	return binary.BigEndian.Uint64(a.payload)
+}
+
+// confirmAtLeader asks the leader once, for all that wait here.
+func (n *Node) confirmAtLeader(ctx context.Context, heard []heardKey) (outcome, error) {
+	q := new(clusterpb.ConfirmRequest)
+	for _, h := range heard {
+		q.Heard = append(q.Heard, []byte(h.key))
+	}
+	req, err := proto.Marshal(q)
+	if err != nil {
+		return outcome{}, err
+	}
+	a, err := n.callLeader(ctx, msgConfirm, req)
+	if err != nil {
+		return outcome{}, err
+	}
+	if a.status != statusOK {
+		return outcome{}, fmt.Errorf("%w: %s", ErrNoLeader, a.payload)
+	}
+	var reply clusterpb.ConfirmReply
+	if err := proto.Unmarshal(a.payload, &reply); err != nil {
+		return outcome{}, err
+	}
+	out := outcome{index: reply.Index}
+	for _, k := range reply.Refused {
+		out.refused = append(out.refused, string(k))
+	}
+	return out, nil
+}
+
+// callLeader sends one message to the leader that Raft names. It is never passed
+// on from there.
+func (n *Node) callLeader(ctx context.Context, kind byte, payload []byte) (answer, error) {
+	r := n.raft()
+	if r == nil {
+		return answer{}, fmt.Errorf("%w: %w", errNotSent, ErrNoLeader)
+	}
+	addr, id := r.LeaderWithID()
+	if id == "" || id == raft.ServerID(n.identity().MemberID) {
+		return answer{}, fmt.Errorf("%w: %w", errNotSent, ErrNoLeader)
+	}
+	return n.peers.call(ctx, string(id), string(addr), kind, payload)
+}

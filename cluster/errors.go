@@ -1,0 +1,25 @@
+package cluster
+
+import "errors"
+
+var (
+	// ErrNoLeader says that no leader could be reached, and that the command was
+	// surely not applied.
+	ErrNoLeader = errors.New("no leader")
+	// ErrUnknownOutcome says that a command was handed on and that nobody can say
+	// whether it was or will be applied. It is never sent again by this package.
+	ErrUnknownOutcome = errors.New("outcome unknown: leadership or connection lost after the command was sent")
+	// ErrFenced says that a command named a term that is over; nothing was applied.
+	ErrFenced = errors.New("term is over")
+	// ErrTooLarge says that a command is over MaxCommand; nothing was sent.
+	ErrTooLarge = errors.New("command too large for the log")
+	// ErrStopped is returned by every method once Close has begun or after Fatal.
+	ErrStopped = errors.New("cluster member is stopped")
+	// ErrOtherNode says that a data directory belongs to a node of another id.
+	ErrOtherNode = errors.New("data directory belongs to another node")
+	// ErrInUse says that another process holds the data directory.
+	ErrInUse = errors.New("data directory is in use by another process")
+)
+
+// MaxCommand is the largest command, in bytes as it is stored in the log.
+const MaxCommand = 4 << 20

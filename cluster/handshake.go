@@ -1,0 +1,126 @@
+package cluster
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"namesrv/cluster/clusterpb"
+)
+
+// First byte of a peer connection.
+const (
+	connRaft     = 'R'
+	connCommands = 'C'
+)
+
+const (
+	peerProtocol     = 1        // version in Hello
+	maxHello         = 64 << 10 // bytes
+	handshakeTimeout = 5 * time.Second
+)
+
+// errRefused says that the other side answered the handshake with an error.
+var errRefused = errors.New("peer refused the connection")
+
+// greet opens a connection that this node dialled. An empty to, or an empty UUID
+// of its own, leaves the connection good for form and admit exchanges only.
+func (n *Node) greet(c net.Conn, kind byte, to string) (member string, err error) {
+	id := n.identity()
+	c.SetDeadline(time.Now().Add(handshakeTimeout))
+	defer c.SetDeadline(time.Time{})
+	hello := &clusterpb.Hello{Version: peerProtocol, Uuid: id.UUID, From: id.MemberID, To: to}
+	if err := writeMessage(c, []byte{kind}, hello); err != nil {
+		return "", fmt.Errorf("handshake: %w", err)
+	}
+	var reply clusterpb.HelloReply
+	if err := readMessage(c, &reply); err != nil {
+		return "", fmt.Errorf("handshake: %w", err)
+	}
+	if reply.Error != "" {
+		return "", fmt.Errorf("%w: %s", errRefused, reply.Error)
+	}
+	return reply.Member, nil
+}
+
+// welcomed is what the accepting side knows of a connection after the handshake.
+type welcomed struct {
+	kind    byte
+	from    string
+	trusted bool // both ends are of one cluster and the sender meant this member
+}
+
+// welcome answers a connection that was accepted here.
+func (n *Node) welcome(c net.Conn) (welcomed, error) {
+	c.SetDeadline(time.Now().Add(handshakeTimeout))
+	defer c.SetDeadline(time.Time{})
+	var kind [1]byte
+	if _, err := io.ReadFull(c, kind[:]); err != nil {
+		return welcomed{}, fmt.Errorf("handshake: %w", err)
+	}
+	if kind[0] != connRaft && kind[0] != connCommands {
+		return welcomed{}, fmt.Errorf("handshake: connection of unknown kind %#x", kind[0])
+	}
+	var hello clusterpb.Hello
+	if err := readMessage(c, &hello); err != nil {
+		return welcomed{}, fmt.Errorf("handshake: %w", err)
+	}
+	w, refusal := n.judge(kind[0], &hello)
+	reply := &clusterpb.HelloReply{Version: peerProtocol, Member: n.identity().MemberID}
+	if refusal != nil {
+		reply.Error = refusal.Error()
+	}
+	if err := writeMessage(c, nil, reply); err != nil {
+		return welcomed{}, fmt.Errorf("handshake: %w", err)
+	}
+	return w, refusal
+}
+
+func (n *Node) judge(kind byte, h *clusterpb.Hello) (welcomed, error) {
+	id := n.identity()
+	w := welcomed{kind: kind, from: h.From}
+	switch {
+	case h.Version != peerProtocol:
+		return w, fmt.Errorf("peer protocol %d is spoken here, not %d", peerProtocol, h.Version)
+	case h.To != "" && h.To != id.MemberID:
+		return w, fmt.Errorf("this is member %s, not %s", id.MemberID, h.To)
+	case h.Uuid != "" && id.UUID != "" && h.Uuid != id.UUID:
+		return w, fmt.Errorf("this is a member of cluster %s, not of %s", id.UUID, h.Uuid)
+	}
+	w.trusted = id.UUID != "" && h.Uuid == id.UUID && h.To == id.MemberID
+	if kind == connRaft && !w.trusted {
+		return w, errors.New("this member has not been admitted to your cluster")
+	}
+	return w, nil
+}
+
+func writeMessage(w io.Writer, prefix []byte, m proto.Message) error {
+	raw, err := proto.Marshal(m)
+	if err != nil {
+		return err
+	}
+	out := binary.BigEndian.AppendUint32(prefix, uint32(len(raw)))
+	_, err = w.Write(append(out, raw...))
+	return err
+}
+
+func readMessage(r io.Reader, m proto.Message) error {
+	var size [4]byte
+	if _, err := io.ReadFull(r, size[:]); err != nil {
+		return err
+	}
+	n := binary.BigEndian.Uint32(size[:])
+	if n > maxHello {
+		return fmt.Errorf("message of %d bytes, at most %d are taken", n, maxHello)
+	}
+	raw := make([]byte, n)
+	if _, err := io.ReadFull(r, raw); err != nil {
+		return err
+	}
+	return proto.Unmarshal(raw, m)
+}

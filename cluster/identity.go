@@ -1,0 +1,121 @@
+package cluster
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/google/renameio/v2"
+)
+
+const identityFile = "identity.json"
+
+// identity says whose directory this is. UUID stays empty until the directory
+// has formed a cluster or was admitted to one.
+type identity struct {
+	NodeID   string `json:"node_id"`
+	MemberID string `json:"member_id"`
+	UUID     string `json:"cluster_uuid,omitempty"`
+}
+
+// NodeIDOf returns the node id that a data directory remembers; empty when it
+// holds none.
+func NodeIDOf(dir string) string { return peek(dir).NodeID }
+
+// Admitted says whether a data directory belongs to a cluster.
+func Admitted(dir string) bool { return peek(dir).UUID != "" }
+
+// peek reads an identity without judging it; Open says what is wrong with it.
+func peek(dir string) (id identity) {
+	raw, err := os.ReadFile(filepath.Join(dir, identityFile))
+	if err != nil || json.Unmarshal(raw, &id) != nil {
+		return identity{}
+	}
+	return id
+}
+
+// loadIdentity reads the directory's identity, or makes a new one in an empty
+// directory.
+func loadIdentity(dir, nodeID string) (identity, error) {
+	raw, err := os.ReadFile(filepath.Join(dir, identityFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return newIdentity(dir, nodeID)
+	}
+	if err != nil {
+		return identity{}, fmt.Errorf("read identity: %w", err)
+	}
+	var id identity
+	if err := json.Unmarshal(raw, &id); err != nil || id.NodeID == "" || id.MemberID == "" {
+		return identity{}, fmt.Errorf("%s in %s is damaged (%v): restore it from a backup, or empty the directory and let this peer join anew", identityFile, dir, err)
+	}
+	if id.NodeID != nodeID {
+		return identity{}, fmt.Errorf("%w: %s holds node %q, this one is %q: give --node-id %s or another --data-dir", ErrOtherNode, dir, id.NodeID, nodeID, id.NodeID)
+	}
+	return id, nil
+}
+
+func newIdentity(dir, nodeID string) (identity, error) {
+	if _, err := os.Stat(filepath.Join(dir, logFile)); err == nil {
+		return identity{}, fmt.Errorf("%s holds a Raft log but no %s: restore that file, or empty the directory and let this peer join anew", dir, identityFile)
+	}
+	id := identity{NodeID: nodeID, MemberID: nodeID + "-" + randomHex(4)}
+	return id, id.save(dir)
+}
+
+func (id identity) save(dir string) error {
+	raw, err := json.MarshalIndent(id, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode identity: %w", err)
+	}
+	if err := renameio.WriteFile(filepath.Join(dir, identityFile), append(raw, '\n'), 0o644); err != nil {
+		return fmt.Errorf("write identity: %w", err)
+	}
+	return syncDir(dir)
+}
+
+// syncDir makes a rename in dir survive a power cut.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}
+
+func randomHex(n int) string {
+	b := make([]byte, n)
+	rand.Read(b) // never fails: crypto/rand ends the process instead
+	return hex.EncodeToString(b)
+}
+
+// newUUID makes a random (version 4) UUID, RFC 9562.
+func newUUID() string {
+	b := make([]byte, 16)
+	rand.Read(b)
+	b[6] = b[6]&0x0f | 0x40
+	b[8] = b[8]&0x3f | 0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// lockDir takes the directory for this process. The kernel lets go of it when
+// the process ends, however it ends.
+func lockDir(dir string) (*os.File, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("data directory: %w", err)
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("data directory: %w", err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("%w: %s", ErrInUse, dir)
+	}
+	return f, nil
+}

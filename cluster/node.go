@@ -1,0 +1,231 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+)
+
+// Node is one member of a Raft group. Open makes it, Close ends it.
+type Node struct {
+	cfg Config
+	log hclog.Logger
+
+	ctx    context.Context // ends when Close begins or the node failed
+	cancel context.CancelFunc
+	wg     sync.WaitGroup // goroutines that end with ctx
+
+	admitMu sync.Mutex // one admission at a time; nothing else is locked under it
+	lock    *os.File
+	mux     *mux
+	peers   *peers
+	applied applied
+	machine *machine
+	reach   *reach
+	lead    *rounds // confirmations that this node gives as leader
+	follow  *rounds // confirmations that it fetches from the leader
+
+	ids       atomic.Pointer[identity]
+	rt        atomic.Pointer[running]
+	admitted  chan struct{}                     // closed once this directory belongs to a cluster
+	found     atomic.Pointer[map[string]string] // facts of all founders
+	known     bool                              // it did so when it was opened
+	lone      atomic.Pointer[loneAt]
+	confirmed atomic.Bool
+	stats     counters
+
+	failOnce  sync.Once
+	failed    chan struct{}
+	closeOnce sync.Once
+}
+
+// running is Raft with what it stands on.
+type running struct {
+	raft  *raft.Raft
+	trans *transport
+	disk  *disk
+}
+
+// Open takes the data directory, starts to listen to peers, and starts Raft if
+// the directory belongs to a cluster; otherwise it goes on forming one, or
+// waits to be admitted, in the background. The listener is closed by Close, and
+// also when Open returns an error.
+func Open(cfg Config) (*Node, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	lock, err := lockDir(cfg.DataDir)
+	if err != nil {
+		return nil, errors.Join(err, cfg.Listener.Close())
+	}
+	id, err := loadIdentity(cfg.DataDir, cfg.NodeID)
+	if err != nil {
+		return nil, errors.Join(err, cfg.Listener.Close(), lock.Close())
+	}
+	n := newNode(cfg, lock, id)
+	n.known = id.UUID != ""
+	n.mux.wg.Add(1)
+	go n.mux.serve()
+	if err := n.begin(); err != nil {
+		return nil, errors.Join(err, n.Close())
+	}
+	return n, nil
+}
+
+func newNode(cfg Config, lock *os.File, id identity) *Node {
+	n := &Node{cfg: cfg, log: cfg.Logger, lock: lock, admitted: make(chan struct{}), failed: make(chan struct{})}
+	n.ctx, n.cancel = context.WithCancel(context.Background())
+	n.ids.Store(&id)
+	n.mux = &mux{listener: cfg.Listener, tls: cfg.TLS, welcome: n.welcome, commands: n.serveCommands,
+		raft: make(chan net.Conn), done: make(chan struct{}), conns: make(map[net.Conn]struct{}), log: n.log}
+	n.peers = newPeers(n)
+	n.machine = newMachine(cfg.Machine, id.MemberID, &n.applied, n.fail)
+	n.reach = newReach(n.ctx, n.tryConfirm)
+	n.wg.Go(n.reach.tick)
+	n.lead = &rounds{ctx: n.ctx, do: n.confirmAsLeader}
+	n.follow = &rounds{ctx: n.ctx, do: n.confirmAtLeader}
+	return n
+}
+
+func (n *Node) begin() error {
+	id := n.identity()
+	switch {
+	case id.UUID != "":
+		return n.startRaft("")
+	case n.cfg.Single:
+		return n.startRaft(newUUID())
+	}
+	if _, err := os.Stat(n.cfg.DataDir + "/" + logFile); err == nil && len(n.cfg.Join) == 0 {
+		return fmt.Errorf("%s holds a Raft log of no cluster: start with the --bootstrap-expect and --join it was begun with, or empty the directory", n.cfg.DataDir)
+	}
+	n.wg.Go(n.form)
+	return nil
+}
+
+// startRaft opens the disk and runs Raft. With newUUID this node first begins a
+// cluster of that id with itself as the only voter: log first, identity second,
+// so that a crash between them leaves a directory that begins again.
+func (n *Node) startRaft(newUUID string) error {
+	d, err := n.openDisk()
+	if err != nil {
+		return err
+	}
+	notify := make(chan bool, 64)
+	rc := n.cfg.raftConfig(n.identity().MemberID, notify)
+	cache, err := raft.NewLogCache(512, d.guard)
+	if err != nil {
+		return errors.Join(err, d.bolt.Close())
+	}
+	trans := newTransport(n.ctx, raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+		Stream:                &stream{node: n, addr: raftAddr(n.cfg.Advertise)},
+		ServerAddressProvider: provider{node: n},
+		MaxPool:               3,
+		Timeout:               transportTimeout,
+		Logger:                n.log.Named("raft-net"),
+	}))
+	if newUUID != "" {
+		self := raft.Configuration{Servers: []raft.Server{{ID: rc.LocalID, Address: raft.ServerAddress(n.cfg.Advertise)}}}
+		err := raft.BootstrapCluster(rc, cache, d.guard, d.snapshots, trans, self)
+		if err == nil || errors.Is(err, raft.ErrCantBootstrap) {
+			err = n.setUUID(newUUID)
+		}
+		if err != nil {
+			trans.close()
+			return errors.Join(fmt.Errorf("begin a cluster: %w", err), d.bolt.Close())
+		}
+	}
+	r, err := raft.NewRaft(rc, n.machine, cache, d.guard, d.snapshots, trans)
+	if err != nil {
+		trans.close()
+		return errors.Join(fmt.Errorf("start Raft: %w", err), d.bolt.Close())
+	}
+	n.rt.Store(&running{raft: r, trans: trans, disk: d})
+	close(n.admitted)
+	n.wg.Go(func() { n.watchLeadership(notify) })
+	n.wg.Go(n.announce)
+	if isLoneVoter(r.GetConfiguration().Configuration(), n.identity().MemberID) {
+		n.wg.Go(func() { trans.standNow(n.ctx) })
+	}
+	return nil
+}
+
+func (n *Node) identity() identity { return *n.ids.Load() }
+
+// raft returns nil until this directory belongs to a cluster.
+func (n *Node) raft() *raft.Raft {
+	if rt := n.rt.Load(); rt != nil {
+		return rt.raft
+	}
+	return nil
+}
+
+// setUUID writes down which cluster this directory belongs to.
+func (n *Node) setUUID(uuid string) error {
+	id := n.identity()
+	id.UUID = uuid
+	if err := id.save(n.cfg.DataDir); err != nil {
+		return err
+	}
+	n.ids.Store(&id)
+	return nil
+}
+
+// fail stops this member for good: it answers nothing from now on, and the
+// process is told why.
+func (n *Node) fail(err error) {
+	n.failOnce.Do(func() {
+		close(n.failed)
+		n.cancel()
+		n.log.Error("this member cannot go on", "error", err)
+		go func() { // on its own goroutine: the caller may be Raft's
+			n.mux.close()
+			n.cfg.Fatal(err)
+		}()
+	})
+}
+
+// HandOver gives leadership to another voter if this node leads and one can take
+// it. It returns within the context's time, done or not.
+func (n *Node) HandOver(ctx context.Context) error {
+	r := n.raft()
+	if r == nil || r.State() != raft.Leader || isLoneVoter(r.GetConfiguration().Configuration(), n.identity().MemberID) {
+		return nil
+	}
+	done := make(chan error, 1)
+	go func() { done <- r.LeadershipTransfer().Error() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Close stops this member. It neither hands over nor leaves the group.
+func (n *Node) Close() error {
+	var err error
+	n.closeOnce.Do(func() { err = n.close() })
+	return err
+}
+
+func (n *Node) close() error {
+	n.cancel()
+	n.mux.close()
+	n.peers.close()
+	var errs []error
+	n.wg.Wait()
+	if rt := n.rt.Load(); rt != nil {
+		rt.trans.close()
+		errs = append(errs, rt.raft.Shutdown().Error())
+		errs = append(errs, rt.disk.bolt.Close())
+	}
+	n.mux.wg.Wait()
+	return errors.Join(append(errs, n.lock.Close())...)
+}

@@ -1,0 +1,147 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"google.golang.org/protobuf/proto"
+
+	"namesrv/cluster/clusterpb"
+)
+
+// Propose puts a command into the log, here or with one hop to the leader, and
+// returns its result once this peer's own state machine has applied it.
+//
+// ErrNoLeader and ErrTooLarge say that it was surely not applied. After
+// ErrUnknownOutcome, or the context's error, it may have been, or may still be;
+// it is never sent twice.
+func (n *Node) Propose(ctx context.Context, command []byte) ([]byte, error) {
+	raw, err := encodeEnvelope(&clusterpb.Envelope{Kind: clusterpb.Envelope_KIND_APP, Payload: command})
+	if err != nil {
+		return nil, err
+	}
+	return n.propose(ctx, raw)
+}
+
+// ProposeInTerm is Propose without the hop, for what a leader decides: the
+// command has no effect (ErrFenced) unless it is committed in that very term.
+func (n *Node) ProposeInTerm(ctx context.Context, term uint64, command []byte) ([]byte, error) {
+	raw, err := encodeEnvelope(&clusterpb.Envelope{Kind: clusterpb.Envelope_KIND_APP, Payload: command, Term: term})
+	if err != nil {
+		return nil, err
+	}
+	_, res, err := n.applyHere(ctx, raw)
+	return res, err
+}
+
+func (n *Node) propose(ctx context.Context, raw []byte) ([]byte, error) {
+	for {
+		if n.reach.gone() {
+			return nil, ErrNoLeader
+		}
+		index, res, err := n.proposeOnce(ctx, raw)
+		if err == nil {
+			n.reach.ok()
+			if err := n.applied.wait(ctx, index); err != nil {
+				return nil, fmt.Errorf("%w: committed as log entry %d, not applied here in time", ErrUnknownOutcome, index)
+			}
+			return res, nil
+		}
+		if !errors.Is(err, ErrNoLeader) {
+			return nil, err
+		}
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("%w: %w", ErrNoLeader, ctx.Err())
+		}
+		if err := n.awaitLeader(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// awaitLeader waits between two tries of a command that was surely not applied.
+func (n *Node) awaitLeader(ctx context.Context) error {
+	err := n.reach.await(ctx)
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return fmt.Errorf("%w: %w", ErrNoLeader, err)
+	}
+	return err
+}
+
+func (n *Node) proposeOnce(ctx context.Context, raw []byte) (uint64, []byte, error) {
+	r := n.raft()
+	if r == nil {
+		return 0, nil, ErrNoLeader
+	}
+	if r.State() == raft.Leader {
+		return n.applyHere(ctx, raw)
+	}
+	a, err := n.callLeader(ctx, msgPropose, raw)
+	if errors.Is(err, errNotSent) {
+		return 0, nil, fmt.Errorf("%w: %w", ErrNoLeader, err)
+	}
+	if err != nil {
+		return 0, nil, fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
+	}
+	n.stats.forwarded.Add(1)
+	return readProposeReply(a)
+}
+
+func readProposeReply(a answer) (uint64, []byte, error) {
+	switch a.status {
+	case statusOK:
+		var reply clusterpb.ProposeReply
+		if err := proto.Unmarshal(a.payload, &reply); err != nil {
+			return 0, nil, fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
+		}
+		return reply.Index, reply.Result, nil
+	case statusNoLeader:
+		return 0, nil, fmt.Errorf("%w: %s", ErrNoLeader, a.payload)
+	case statusTooLarge:
+		return 0, nil, ErrTooLarge
+	}
+	return 0, nil, fmt.Errorf("%w: %s", ErrUnknownOutcome, a.payload)
+}
+
+// applyHere hands an entry to the local Raft and waits for its result, no longer
+// than the context lasts: some of Raft's futures never answer after a shutdown.
+func (n *Node) applyHere(ctx context.Context, raw []byte) (uint64, []byte, error) {
+	r := n.raft()
+	if r == nil || n.ctx.Err() != nil {
+		return 0, nil, ErrNoLeader
+	}
+	enqueue := time.Second
+	if d, ok := ctx.Deadline(); ok {
+		enqueue = time.Until(d)
+	}
+	if enqueue <= 0 {
+		return 0, nil, fmt.Errorf("%w: %w", ErrNoLeader, context.DeadlineExceeded)
+	}
+	f := r.ApplyLog(raft.Log{Data: raw}, enqueue)
+	done := make(chan error, 1)
+	go func() { done <- f.Error() }()
+	select {
+	case err := <-done:
+		if err != nil {
+			return 0, nil, translate(err)
+		}
+		res := f.Response().(applyResult)
+		return f.Index(), res.result, res.err
+	case <-ctx.Done():
+		return 0, nil, fmt.Errorf("%w: %w", ErrUnknownOutcome, ctx.Err())
+	case <-n.ctx.Done():
+		return 0, nil, fmt.Errorf("%w: %w", ErrUnknownOutcome, ErrStopped)
+	}
+}
+
+// translate keeps apart what surely was not applied and what nobody can know.
+func translate(err error) error {
+	switch {
+	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrEnqueueTimeout), errors.Is(err, raft.ErrLeadershipTransferInProgress):
+		return fmt.Errorf("%w: %w", ErrNoLeader, err)
+	}
+	return fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
+}

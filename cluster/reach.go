@@ -1,0 +1,115 @@
+package cluster
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+const (
+	noLeaderLimit = 2 * time.Second // of running time; after it nobody waits for a leader any more
+	reachTick     = 100 * time.Millisecond
+)
+
+// reach knows since when no leader could be reached, in running time: a process
+// that was stopped for minutes starts counting anew when it goes on.
+type reach struct {
+	ctx context.Context
+	try func(context.Context) error
+
+	mu      sync.Mutex // guards the fields below
+	running time.Duration
+	failing bool
+	since   time.Duration
+	back    chan struct{} // closed when a leader is reached again
+}
+
+func newReach(ctx context.Context, try func(context.Context) error) *reach {
+	return &reach{ctx: ctx, try: try, back: make(chan struct{})}
+}
+
+// tick counts running time, and asks for the leader while none is reached.
+func (r *reach) tick() {
+	t := time.NewTicker(reachTick)
+	defer t.Stop()
+	last := time.Now()
+	for {
+		select {
+		case <-r.ctx.Done():
+			return
+		case <-t.C:
+		}
+		now := time.Now()
+		failing := r.advance(now.Sub(last))
+		last = now
+		if failing {
+			ctx, cancel := context.WithTimeout(r.ctx, time.Second)
+			if r.try(ctx) == nil {
+				r.ok()
+			}
+			cancel()
+		}
+	}
+}
+
+func (r *reach) advance(gap time.Duration) (failing bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if gap > noLeaderLimit {
+		r.since = r.running // stopped meanwhile: what failed before says nothing about now
+		gap = 0
+	}
+	r.running += gap
+	return r.failing
+}
+
+// ok says that a leader answered.
+func (r *reach) ok() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.failing {
+		r.failing = false
+		close(r.back)
+		r.back = make(chan struct{})
+	}
+}
+
+// lost says that a try failed; it returns the channel that is closed when a
+// leader is reached again.
+func (r *reach) lost() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.failing {
+		r.failing, r.since = true, r.running
+	}
+	return r.back
+}
+
+// gone says whether no leader was reached for noLeaderLimit.
+func (r *reach) gone() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.failing && r.running-r.since >= noLeaderLimit
+}
+
+// await waits for a leader after a try that failed: nil when one is back,
+// ErrNoLeader when none was reached for noLeaderLimit.
+func (r *reach) await(ctx context.Context) error {
+	back := r.lost()
+	t := time.NewTicker(reachTick / 2)
+	defer t.Stop()
+	for {
+		if r.gone() {
+			return ErrNoLeader
+		}
+		select {
+		case <-back:
+			return nil
+		case <-t.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-r.ctx.Done():
+			return ErrStopped
+		}
+	}
+}

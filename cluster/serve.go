@@ -1,0 +1,165 @@
+package cluster
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"net"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"namesrv/cluster/clusterpb"
+)
+
+// maxServing bounds the requests of one peer connection that run at a time; the
+// next is read when one is done.
+const maxServing = 1024
+
+// session is one C connection that was accepted here.
+type session struct {
+	node *Node
+	conn net.Conn
+	who  welcomed
+
+	wmu sync.Mutex // one writer at a time
+}
+
+// serveCommands answers a peer until its connection ends, then waits for what is
+// still running.
+func (n *Node) serveCommands(c net.Conn, who welcomed) {
+	s := &session{node: n, conn: c, who: who}
+	ctx, cancel := context.WithCancel(n.ctx)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	slots := make(chan struct{}, maxServing)
+	r := bufio.NewReader(c)
+	for {
+		id, kind, left, payload, err := readFrame(r)
+		if err != nil {
+			return
+		}
+		if kind == msgTerm { // no waiting in it, and many wait for it
+			s.reply(id, s.term())
+			continue
+		}
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			s.reply(id, s.serve(ctx, kind, left, payload))
+		})
+	}
+}
+
+func (s *session) reply(id uint64, a answer) {
+	frame := appendFrame(nil, id, a.status, 0, a.payload)
+	s.wmu.Lock()
+	defer s.wmu.Unlock()
+	s.conn.SetWriteDeadline(time.Now().Add(transportTimeout))
+	if _, err := s.conn.Write(frame); err != nil {
+		s.conn.Close()
+	}
+}
+
+func (s *session) term() answer {
+	r := s.node.raft()
+	if !s.who.trusted || r == nil {
+		return answer{status: statusNotServed}
+	}
+	return answer{payload: binary.BigEndian.AppendUint64(nil, r.CurrentTerm())}
+}
+
+func (s *session) serve(ctx context.Context, kind byte, left time.Duration, payload []byte) answer {
+	if left <= 0 || left > transportTimeout {
+		left = transportTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, left)
+	defer cancel()
+	switch kind {
+	case msgForm:
+		return s.node.serveForm()
+	case msgAdmit:
+		return s.node.serveAdmit(payload)
+	}
+	if !s.who.trusted {
+		return answer{status: statusNotServed, payload: []byte("this connection is good for form and admit only")}
+	}
+	switch kind {
+	case msgConfirm:
+		return s.node.serveConfirm(ctx, s.who.from, payload)
+	case msgPropose:
+		return s.node.servePropose(ctx, payload)
+	case msgStatus:
+		return answerOf(s.node.ownStatus())
+	case msgApp:
+		out, err := s.node.cfg.Serve(s.who.from, payload)
+		if err != nil {
+			return answer{status: statusError, payload: []byte(err.Error())}
+		}
+		return answer{payload: out}
+	}
+	return answer{status: statusNotServed, payload: []byte("unknown kind of message")}
+}
+
+// serveConfirm joins the leader's own rounds; it never asks another peer.
+func (n *Node) serveConfirm(ctx context.Context, from string, payload []byte) answer {
+	var req clusterpb.ConfirmRequest
+	if err := proto.Unmarshal(payload, &req); err != nil {
+		return answer{status: statusError, payload: []byte(err.Error())}
+	}
+	out, err := n.lead.join(ctx, heardBy(from, req.Heard)...)
+	if err != nil {
+		return answer{status: statusNoLeader, payload: []byte(err.Error())}
+	}
+	reply := &clusterpb.ConfirmReply{Index: out.index}
+	for _, k := range out.refused {
+		reply.Refused = append(reply.Refused, []byte(k))
+	}
+	return answerOf(reply)
+}
+
+// servePropose takes a forwarded entry. Not leading any more, it says so; the
+// entry is never passed on.
+func (n *Node) servePropose(ctx context.Context, raw []byte) answer {
+	if len(raw) > MaxCommand {
+		return answer{status: statusTooLarge}
+	}
+	if _, err := decodeEnvelope(raw); err != nil {
+		return answer{status: statusError, payload: []byte(err.Error())}
+	}
+	index, res, err := n.applyHere(ctx, raw)
+	switch {
+	case errors.Is(err, ErrNoLeader):
+		return answer{status: statusNoLeader, payload: []byte(err.Error())}
+	case err != nil:
+		return answer{status: statusUnknown, payload: []byte(err.Error())}
+	}
+	return answerOf(&clusterpb.ProposeReply{Index: index, Result: res})
+}
+
+func answerOf(m proto.Message) answer {
+	raw, err := proto.Marshal(m)
+	if err != nil {
+		return answer{status: statusError, payload: []byte(err.Error())}
+	}
+	return answer{payload: raw}
+}
+
+// AskLeader sends a message of the layer above to the leader's Config.Serve, or
+// to this node's own when it leads. It is sent once.
+func (n *Node) AskLeader(ctx context.Context, payload []byte) ([]byte, error) {
+	if n.Leads() {
+		return n.cfg.Serve(n.identity().MemberID, payload)
+	}
+	a, err := n.callLeader(ctx, msgApp, payload)
+	if err != nil {
+		return nil, err
+	}
+	if a.status != statusOK {
+		return nil, errors.New(string(a.payload))
+	}
+	return a.payload, nil
+}

@@ -1,0 +1,176 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"google.golang.org/protobuf/proto"
+
+	"namesrv/cluster/clusterpb"
+)
+
+// Member is one peer as this one sees it.
+type Member struct {
+	ID        string // node id, as given by --node-id
+	Member    string // full Raft id
+	Peer      string // HOST:PORT of its peer port
+	Client    string
+	Admin     string
+	Voter     bool
+	Leader    bool
+	Reachable bool
+	LastIndex uint64
+	Lag       uint64 // log entries behind the one that is furthest
+	Version   string
+}
+
+// Status is this peer's own view of the group.
+type Status struct {
+	ID, Member, UUID string
+	State            string // Raft's name for the role: Leader, Follower, Candidate; Waiting outside a cluster
+	Term             uint64
+	Leader           string // node id; empty when none is known
+	Applied          uint64
+	Commit           uint64
+	LastIndex        uint64
+	Voters           int
+	Formed           bool
+	Linearizable     bool // a leader was reached within the last two seconds of running time
+}
+
+const statusLimit = time.Second
+
+// Members asks every member for its state; one that does not answer within a
+// second is listed as not reachable.
+func (n *Node) Members(ctx context.Context) ([]Member, error) {
+	r := n.raft()
+	if r == nil {
+		return nil, ErrNoLeader
+	}
+	servers := r.GetConfiguration().Configuration().Servers
+	out := make([]Member, len(servers))
+	_, leader := r.LeaderWithID()
+	known := n.machine.view().peers
+	var wg sync.WaitGroup
+	for i, s := range servers {
+		m := &out[i]
+		*m = Member{ID: nodeOf(string(s.ID)), Member: string(s.ID), Peer: string(s.Address), Voter: s.Suffrage == raft.Voter, Leader: s.ID == leader}
+		if p := known[m.Member]; p != nil {
+			m.ID, m.Client, m.Admin, m.Version = p.Node, p.Client, p.Admin, p.Version
+		}
+		wg.Go(func() {
+			if st, err := n.statusOf(ctx, s); err == nil {
+				m.Reachable, m.LastIndex, m.Version = true, st.LastIndex, st.Version
+			}
+		})
+	}
+	wg.Wait()
+	var furthest uint64
+	for i := range out {
+		furthest = max(furthest, out[i].LastIndex)
+	}
+	for i := range out {
+		if out[i].Reachable {
+			out[i].Lag = furthest - out[i].LastIndex
+		}
+	}
+	return out, nil
+}
+
+// nodeOf cuts the directory's random part off a member id.
+func nodeOf(member string) string {
+	if i := strings.LastIndexByte(member, '-'); i > 0 {
+		return member[:i]
+	}
+	return member
+}
+
+func (n *Node) statusOf(ctx context.Context, s raft.Server) (*clusterpb.StatusReply, error) {
+	if string(s.ID) == n.identity().MemberID {
+		return n.ownStatus(), nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, statusLimit)
+	defer cancel()
+	a, err := n.peers.call(ctx, string(s.ID), string(s.Address), msgStatus, nil)
+	if err != nil {
+		return nil, err
+	}
+	if a.status != statusOK {
+		return nil, errors.New(string(a.payload))
+	}
+	st := new(clusterpb.StatusReply)
+	return st, proto.Unmarshal(a.payload, st)
+}
+
+func (n *Node) ownStatus() *clusterpb.StatusReply {
+	st := &clusterpb.StatusReply{Member: n.identity().MemberID, Version: n.cfg.Version, Applied: n.applied.get()}
+	if r := n.raft(); r != nil {
+		_, leader := r.LeaderWithID()
+		st.Term, st.LastIndex, st.Leader = r.CurrentTerm(), r.LastIndex(), string(leader)
+	}
+	return st
+}
+
+// Status never waits.
+func (n *Node) Status() Status {
+	id := n.identity()
+	s := Status{ID: id.NodeID, Member: id.MemberID, UUID: id.UUID, State: "Waiting", Applied: n.applied.get(), Formed: n.machine.view().formed}
+	r := n.raft()
+	if r == nil {
+		return s
+	}
+	_, leader := r.LeaderWithID()
+	s.State, s.Term, s.Commit, s.LastIndex = r.State().String(), r.CurrentTerm(), r.CommitIndex(), r.LastIndex()
+	if leader != "" {
+		s.Leader = nodeOf(string(leader))
+	}
+	for _, srv := range r.GetConfiguration().Configuration().Servers {
+		if srv.Suffrage == raft.Voter {
+			s.Voters++
+		}
+	}
+	s.Linearizable = n.confirmed.Load() && !n.reach.gone()
+	return s
+}
+
+// MemberIDs are the members of the newest configuration known here.
+func (n *Node) MemberIDs() []string {
+	r := n.raft()
+	if r == nil {
+		return nil
+	}
+	var ids []string
+	for _, s := range r.GetConfiguration().Configuration().Servers {
+		ids = append(ids, string(s.ID))
+	}
+	return ids
+}
+
+// MemberID is this member's own Raft id.
+func (n *Node) MemberID() string { return n.identity().MemberID }
+
+// Applied is the index of the last log entry that this peer's tables show.
+func (n *Node) Applied() uint64 { return n.applied.get() }
+
+// AdmittedAtOpen says whether the directory belonged to a cluster when it was
+// opened: then there is something to catch up with.
+func (n *Node) AdmittedAtOpen() bool { return n.known }
+
+// NotReady says why this peer should not be sent to, a reason an entry; empty
+// when it knows a leader and has caught up with it.
+func (n *Node) NotReady(ctx context.Context) []string {
+	if n.raft() == nil {
+		return []string{"not in a cluster yet"}
+	}
+	if _, err := n.Confirm(ctx); err != nil {
+		return []string{"not caught up with a leader: " + err.Error()}
+	}
+	if !n.machine.view().formed {
+		return []string{"the cluster is still forming"}
+	}
+	return nil
+}
