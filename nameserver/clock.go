@@ -1,0 +1,235 @@
+package nameserver
+
+import (
+	"context"
+	"iter"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"google.golang.org/protobuf/proto"
+
+	"namesrv/cluster"
+	"namesrv/cluster/liveness"
+	"namesrv/fsm"
+	"namesrv/nameserver/reportpb"
+)
+
+const (
+	reportEvery   = time.Second
+	reportAgain   = 200 * time.Millisecond // after something closed: the leader trusts the second report since a renewal
+	nextRound     = time.Second            // between two removals when one round could not take all
+	expireTimeout = 5 * time.Second
+)
+
+// Clock decides, while this peer leads, which broker addresses are gone. At
+// every peer it sends the leader what this one knows of its connections.
+type Clock struct {
+	tables   *Tables
+	sessions *Sessions
+	interval time.Duration
+	log      hclog.Logger
+	wake     chan struct{}
+
+	mu    sync.Mutex // guards the fields below
+	table *liveness.Table
+	lives fsm.Version // of the tables that table was last synced with
+
+	expired, held atomic.Uint64
+}
+
+// NewClock makes the clock of one peer; interval is the time between scans.
+func NewClock(tables *Tables, sessions *Sessions, interval time.Duration, log hclog.Logger) *Clock {
+	return &Clock{tables: tables, sessions: sessions, interval: interval, log: log, wake: make(chan struct{}, 1)}
+}
+
+func keysOf(s *fsm.State) iter.Seq[liveness.Key] {
+	return func(yield func(liveness.Key) bool) {
+		for key, l := range s.Lives() {
+			if !yield(liveness.Key{ID: key, Registered: l.Registered, Timeout: time.Duration(l.TimeoutMillis) * time.Millisecond}) {
+				return
+			}
+		}
+	}
+}
+
+// current returns the clock of this term, in step with the newest tables; nil
+// while this peer does not lead.
+func (c *Clock) current() *liveness.Table {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.table == nil {
+		return nil
+	}
+	state := c.tables.State()
+	if v := state.LivesVersion(); v != c.lives {
+		c.table.Sync(keysOf(state))
+		c.lives = v
+	}
+	return c.table
+}
+
+// Renew implements cluster.Renewer. Before the clock of a new term is set
+// nothing is refused: every address is about to get its full time anyway.
+func (c *Clock) Renew(member string, keys []string) (refused []string) {
+	t := c.current()
+	if t == nil {
+		return nil
+	}
+	return t.Renew(member, keys)
+}
+
+// Expiring says whether an address is about to be removed, as far as this peer
+// knows: only the leader does.
+func (c *Clock) Expiring(key string) bool {
+	t := c.current()
+	return t != nil && t.Expiring(key)
+}
+
+// Lead is cluster.Config.Lead: it runs the clock until the leadership ends.
+func (c *Clock) Lead(lead cluster.Leadership) {
+	state := c.tables.State()
+	c.mu.Lock()
+	c.table, c.lives = liveness.New(liveness.Config{}, keysOf(state)), state.LivesVersion()
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		c.table = nil
+		c.mu.Unlock()
+	}()
+	tick := time.NewTimer(c.interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-lead.Done:
+			return
+		case <-tick.C:
+		case <-c.wake:
+		}
+		next := c.interval
+		if c.scan(lead) {
+			next = min(next, nextRound)
+		}
+		tick.Reset(next)
+	}
+}
+
+// scan removes what has lapsed and says whether there is more to do soon.
+func (c *Clock) scan(lead cluster.Leadership) (more bool) {
+	t := c.current()
+	if t == nil {
+		return false
+	}
+	members := lead.Node.MemberIDs()
+	lapsed := t.Scan(members, c.interval)
+	c.tell(lapsed, t.Len())
+	keys := append(lapsed.Closed, lapsed.Late...)
+	if len(keys) == 0 {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), expireTimeout)
+	defer cancel()
+	if _, err := lead.Node.Confirm(ctx); err != nil {
+		c.log.Warn("nobody is removed: this peer cannot confirm that it leads", "error", err)
+		return true
+	}
+	if c.current() != t {
+		return false
+	}
+	marked := t.Mark(keys, members)
+	if len(marked) == 0 {
+		return false
+	}
+	c.expire(ctx, lead, t, marked)
+	return len(marked) < len(keys)
+}
+
+func (c *Clock) tell(l liveness.Lapsed, all int) {
+	if l.Moved > 0 {
+		c.log.Warn("a scan ran late; all deadlines moved", "by", l.Moved)
+	}
+	if l.Held > 0 {
+		c.held.Add(uint64(l.Held))
+		c.log.Error("more than half of all brokers fell silent together; they get one timeout more", "silent", l.Held, "of", all)
+	}
+}
+
+// expire proposes the removal of marked addresses as this term's leader, naming
+// the registration of each that it saw.
+func (c *Clock) expire(ctx context.Context, lead cluster.Leadership, t *liveness.Table, marked []string) {
+	list := make([]fsm.Expired, len(marked))
+	for i, key := range marked {
+		list[i] = fsm.Expired{Key: key, Registered: t.Registered(key)}
+	}
+	_, err := lead.Node.ProposeInTerm(ctx, lead.Term, fsm.EncodeExpire(list))
+	c.current()
+	t.Release(marked)
+	for _, key := range marked {
+		if err != nil {
+			c.log.Warn("removal of a silent broker failed", "broker", describe(key), "error", err)
+			continue
+		}
+		c.expired.Add(1)
+		c.log.Info("broker removed: silent, or its last connection ended", "broker", describe(key), "index", lead.Node.Applied())
+	}
+}
+
+// Serve is cluster.Config.Serve: it takes a peer's report.
+func (c *Clock) Serve(from string, payload []byte) ([]byte, error) {
+	var in reportpb.Report
+	if err := proto.Unmarshal(payload, &in); err != nil {
+		return nil, err
+	}
+	t := c.current()
+	if t == nil {
+		return nil, nil
+	}
+	r := liveness.Report{Seq: in.Seq, Ran: millisToDuration(in.RanMillis), Sessions: make(map[string]liveness.Session, len(in.Sessions))}
+	wake := false
+	for _, s := range in.Sessions {
+		r.Sessions[string(s.Key)] = liveness.Session{State: liveness.SessionState(s.State), Heard: millisToDuration(s.HeardAgoMillis)}
+		wake = wake || s.State == reportpb.Report_CLOSED
+	}
+	if t.Report(from, r) && wake {
+		select {
+		case c.wake <- struct{}{}:
+		default:
+		}
+	}
+	return nil, nil
+}
+
+func millisToDuration(ms uint64) time.Duration {
+	return time.Duration(min(ms, uint64(1<<40))) * time.Millisecond
+}
+
+// Reporter is where reports go.
+type Reporter interface {
+	AskLeader(ctx context.Context, payload []byte) ([]byte, error)
+}
+
+// Report sends this peer's reports until ctx ends: every second, and at once
+// when a broker's connection ended.
+func (c *Clock) Report(ctx context.Context, leader Reporter) {
+	t := time.NewTimer(0)
+	defer t.Stop()
+	for {
+		next := reportEvery
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		case <-c.sessions.poke:
+			next = reportAgain
+		}
+		state := c.tables.State()
+		report := c.sessions.report(func(key string) bool { return state.LiveByKey(key) != nil })
+		rctx, cancel := context.WithTimeout(ctx, reportEvery)
+		if _, err := leader.AskLeader(rctx, report); err != nil {
+			c.log.Debug("report to the leader", "error", err)
+		}
+		cancel()
+		t.Reset(next)
+	}
+}

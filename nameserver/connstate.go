@@ -1,0 +1,64 @@
+package nameserver
+
+import (
+	"iter"
+	"maps"
+	"slices"
+	"sync"
+
+	"namesrv/remoting"
+)
+
+// connState is what this peer remembers of one connection: which brokers
+// registered over it, and which birth of each it last saw. A late
+// unregistration removes no birth that is newer than that.
+type connState struct {
+	appliedAtAccept uint64
+
+	mu     sync.Mutex // guards births
+	births map[string]uint64
+}
+
+func newConnState(applied uint64) *connState { return &connState{appliedAtAccept: applied} }
+
+func stateOf(c *remoting.Conn) *connState { return c.Value().(*connState) }
+
+// registered says whether the key was registered over this connection before.
+func (cs *connState) registered(key string) bool {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	_, ok := cs.births[key]
+	return ok
+}
+
+func (cs *connState) saw(key string, birth uint64) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if cs.births == nil {
+		cs.births = make(map[string]uint64)
+	}
+	cs.births[key] = birth
+}
+
+// birthLimit is the newest birth that an unregistration over this connection may
+// remove.
+func (cs *connState) birthLimit(key string) uint64 {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if b, ok := cs.births[key]; ok {
+		return b
+	}
+	return cs.appliedAtAccept
+}
+
+func (cs *connState) forget(key string) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	delete(cs.births, key)
+}
+
+func (cs *connState) keys() iter.Seq[string] {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	return slices.Values(slices.Collect(maps.Keys(cs.births)))
+}

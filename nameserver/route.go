@@ -1,0 +1,92 @@
+package nameserver
+
+import (
+	"context"
+	"strings"
+
+	"namesrv/fsm"
+	"namesrv/remoting"
+	"namesrv/remoting/protocol"
+)
+
+// syncTopicPrefix starts the pseudo topics by whose routes brokers find their
+// group's members before they go online. An empty answer means "nobody else" to
+// them, and so does an error code.
+const syncTopicPrefix = "rmq_sys_SYNC_BROKER_MEMBER_"
+
+// routeNow answers GET_ROUTEINFO_BY_TOPIC where nobody need be asked first: the
+// bytes are there, or are built once.
+func (s *Service) routeNow(_ *remoting.Conn, req *protocol.Command) (*protocol.Command, bool) {
+	if s.waiting() || !s.group.Confirmed() {
+		return nil, false
+	}
+	return s.routeAnswer(s.tables.State(), req), true
+}
+
+// route answers GET_ROUTEINFO_BY_TOPIC.
+func (s *Service) route(ctx context.Context, _ *remoting.Conn, req *protocol.Command) *protocol.Command {
+	if s.waiting() {
+		return failure(remarkNotReady)
+	}
+	v, err := s.read(ctx)
+	if err != nil {
+		return s.unsureOfRoute(ctx, req)
+	}
+	c := s.routeAnswer(v.State, req)
+	if c.Code == protocol.Success || v.confirmed {
+		return c
+	}
+	if v, err = s.absent(ctx, v); err != nil {
+		return s.unsureOfRoute(ctx, req)
+	}
+	return s.routeAnswer(v.State, req)
+}
+
+// unsureOfRoute answers that the route cannot be told now. A broker that asks for
+// its group is left waiting instead, and asks again after its time-out.
+func (s *Service) unsureOfRoute(ctx context.Context, req *protocol.Command) *protocol.Command {
+	if strings.HasPrefix(req.ExtFields["topic"], syncTopicPrefix) {
+		return s.leaveWaiting(ctx)
+	}
+	return failure(remarkNotReady)
+}
+
+// leaveWaiting gives no answer, not before the caller has given up: were it
+// sooner, the place in the queue would be free for the next try at once.
+func (s *Service) leaveWaiting(context.Context) *protocol.Command { return nil }
+
+func (s *Service) routeAnswer(state *fsm.State, req *protocol.Command) *protocol.Command {
+	topic := textOf(req, "topic")
+	zone, zoned := zoneOf(req)
+	if zoned {
+		return s.zoneAnswer(state, topic, zone)
+	}
+	d := protocol.DialectFor(req.Version, isTrue(req.ExtFields["acceptStandardJsonOnly"]))
+	if body := s.routes.get(state, topic, d); body != nil {
+		return withBody(body)
+	}
+	return noRoute(topic)
+}
+
+func noRoute(topic string) *protocol.Command {
+	return protocol.NewResponse(protocol.TopicNotExist,
+		"No topic route info in name server for the topic: "+topic+
+			"\nSee https://rocketmq.apache.org/docs/bestPractice/06FAQ for further details.")
+}
+
+// Route returns a topic's route in the standard dialect; found is false only when
+// there certainly is none.
+func (s *Service) Route(ctx context.Context, topic string) (body []byte, found bool, err error) {
+	v, err := s.read(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	if body := s.routes.get(v.State, topic, protocol.Standard); body != nil {
+		return body, true, nil
+	}
+	if v, err = s.absent(ctx, v); err != nil {
+		return nil, false, err
+	}
+	body = s.routes.get(v.State, topic, protocol.Standard)
+	return body, body != nil, nil
+}

@@ -1,0 +1,52 @@
+package nameserver
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"namesrv/fsm"
+)
+
+// Tables is the group's state machine: it lets the replication layer apply, save
+// and restore what package fsm holds, and everybody else read it.
+type Tables struct {
+	fsm *fsm.FSM
+}
+
+// NewTables makes empty tables.
+func NewTables() *Tables { return &Tables{fsm: fsm.New()} }
+
+// State returns the newest tables. They never change.
+func (t *Tables) State() *fsm.State { return t.fsm.State() }
+
+// Apply implements cluster.StateMachine.
+func (t *Tables) Apply(index uint64, command []byte) (result []byte, err error) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case error:
+			if !errors.Is(p, fsm.ErrUnknownCommand) && !errors.Is(p, fsm.ErrBadCommand) {
+				panic(p)
+			}
+			err = p
+		default:
+			panic(p)
+		}
+	}()
+	return t.fsm.Apply(index, command), nil
+}
+
+// Snapshot implements cluster.StateMachine.
+func (t *Tables) Snapshot() func(io.Writer) error {
+	state := t.fsm.Snapshot()
+	return func(w io.Writer) error { return state.WriteSnapshot(w, 0) }
+}
+
+// Restore implements cluster.StateMachine.
+func (t *Tables) Restore(r io.Reader) error {
+	if _, err := t.fsm.RestoreSnapshot(r); err != nil {
+		return fmt.Errorf("tables: %w", err)
+	}
+	return nil
+}
