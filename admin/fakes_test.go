@@ -1,0 +1,159 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fakeCluster answers what its fields hold.
+type fakeCluster struct {
+	members  []Member
+	status   Status
+	notReady []string
+	err      error
+}
+
+func (f *fakeCluster) Members(context.Context) ([]Member, error) { return f.members, f.err }
+func (f *fakeCluster) Status(context.Context) (Status, error)    { return f.status, f.err }
+func (f *fakeCluster) NotReady() []string                        { return f.notReady }
+
+// fakeTables keeps KV in memory; with block set every call lasts until its deadline.
+type fakeTables struct {
+	mu      sync.Mutex // guards the fields below
+	kv      map[string]map[string]string
+	deleted []string
+	brokers []Broker
+	route   string
+	err     error
+	block   bool
+}
+
+func (f *fakeTables) fail(ctx context.Context) error {
+	if f.block {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return f.err
+}
+
+func (f *fakeTables) GetKV(ctx context.Context, ns, key string) (string, bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	value, ok := f.kv[ns][key]
+	return value, ok, f.fail(ctx)
+}
+
+func (f *fakeTables) PutKV(ctx context.Context, ns, key, value string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.fail(ctx); err != nil {
+		return err
+	}
+	if f.kv[ns] == nil {
+		f.kv[ns] = make(map[string]string)
+	}
+	f.kv[ns][key] = value
+	return nil
+}
+
+func (f *fakeTables) DeleteKV(ctx context.Context, ns, key string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.kv[ns], key)
+	return f.fail(ctx)
+}
+
+func (f *fakeTables) ListKV(ctx context.Context, ns string) (map[string]string, bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	values, ok := f.kv[ns]
+	return values, ok, f.fail(ctx)
+}
+
+func (f *fakeTables) Topics(ctx context.Context) ([]string, error) { return nil, f.fail(ctx) }
+
+func (f *fakeTables) Route(ctx context.Context, topic string) (json.RawMessage, bool, error) {
+	return json.RawMessage(f.route), f.route != "", f.fail(ctx)
+}
+
+func (f *fakeTables) DeleteTopic(ctx context.Context, topic, cluster string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.deleted = append(f.deleted, cluster+"|"+topic)
+	return f.fail(ctx)
+}
+
+func (f *fakeTables) Brokers(ctx context.Context) ([]Broker, error) { return f.brokers, f.fail(ctx) }
+
+func (f *fakeTables) WipeWrite(ctx context.Context, broker string) (int, error) {
+	return len(broker), f.fail(ctx)
+}
+
+func (f *fakeTables) AddWrite(ctx context.Context, broker string) (int, error) {
+	return -len(broker), f.fail(ctx)
+}
+
+// fixture is a served handler with its fakes and its log.
+type fixture struct {
+	cluster *fakeCluster
+	tables  *fakeTables
+	url     string
+	log     *logText
+}
+
+type logText struct {
+	mu   sync.Mutex // guards text
+	text strings.Builder
+}
+
+func (l *logText) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// serve starts a handler; change may alter its config first.
+func serve(t *testing.T, change func(*Config)) *fixture {
+	t.Helper()
+	f := &fixture{
+		cluster: &fakeCluster{},
+		tables:  &fakeTables{kv: make(map[string]map[string]string)},
+		log:     &logText{},
+	}
+	registry := prometheus.NewRegistry()
+	gauge := prometheus.NewGauge(prometheus.GaugeOpts{Name: "namesrv_test_gauge", Help: "For this test."})
+	registry.MustRegister(gauge)
+	cfg := Config{Cluster: f.cluster, Tables: f.tables, Gatherer: registry, Logger: hclog.New(&hclog.LoggerOptions{Output: f.log})}
+	if change != nil {
+		change(&cfg)
+	}
+	server := httptest.NewServer(NewHandler(cfg))
+	t.Cleanup(server.Close)
+	f.url = server.URL
+	return f
+}
+
+func (f *fixture) client(t *testing.T, token string) *Client {
+	t.Helper()
+	client, err := NewClient(ClientConfig{URL: f.url, Token: token})
+	if err != nil {
+		t.Fatalf("NewClient: %v", err)
+	}
+	return client
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"namesrv/admin"
+)
+
+// permissionChange is a call that changes a broker's write permission, as a method
+// expression.
+type permissionChange func(client *admin.Client, ctx context.Context, broker string) (int, error)
+
+// brokerCommand looks at brokers and changes their permissions.
+func brokerCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "broker",
+		Usage: "look at brokers and stop or allow writing to them",
+		Subcommands: []*cli.Command{
+			{
+				Name: "list", Usage: "print every registered broker address",
+				Description: "Example:\n  namesrv broker list",
+				Flags:       clientFlags(), Action: brokerList,
+			},
+			{
+				Name: "wipe-write", Usage: "take the write permission from a broker's queues", ArgsUsage: "NAME",
+				Description: "Producers then avoid the broker; consumers go on.\n\nExample:\n  namesrv broker wipe-write broker-a",
+				Flags:       clientFlags(), Action: changePermission((*admin.Client).WipeWrite),
+			},
+			{
+				Name: "add-write", Usage: "give the write permission back", ArgsUsage: "NAME",
+				Description: "Example:\n  namesrv broker add-write broker-a",
+				Flags:       clientFlags(), Action: changePermission((*admin.Client).AddWrite),
+			},
+		},
+	}
+}
+
+func brokerList(c *cli.Context) error {
+	if _, err := arguments(c); err != nil {
+		return err
+	}
+	return ask(c, func(ctx context.Context, client *admin.Client) error {
+		brokers, err := client.Brokers(ctx)
+		if err != nil {
+			return err
+		}
+		return show(c, brokers, func(w io.Writer) { brokerTable(w, brokers) })
+	})
+}
+
+func brokerTable(w io.Writer, brokers []admin.Broker) {
+	rows := make([][]string, 0, len(brokers))
+	for _, b := range brokers {
+		timeout := time.Duration(b.TimeoutMS) * time.Millisecond
+		rows = append(rows, []string{b.Cluster, b.Name, number(b.ID), b.Address, b.Zone, yesNo(b.ActingMaster), timeout.String(), number(b.Registered)})
+	}
+	columns(w, []string{"CLUSTER", "BROKER", "ID", "ADDRESS", "ZONE", "ACTING MASTER", "TIMEOUT", "REGISTERED"}, rows)
+}
+
+func changePermission(change permissionChange) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		args, err := arguments(c, "NAME")
+		if err != nil {
+			return err
+		}
+		return ask(c, func(ctx context.Context, client *admin.Client) error {
+			count, err := change(client, ctx, args[0])
+			if err != nil {
+				return err
+			}
+			changed := map[string]any{"broker": args[0], "count": count}
+			return show(c, changed, func(w io.Writer) { fmt.Fprintf(w, "changed %d topics of %s\n", count, cell(args[0])) })
+		})
+	}
+}

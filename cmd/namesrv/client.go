@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"namesrv/admin"
+)
+
+// Flags of every command that asks a server.
+const (
+	flagAdmin     = "admin"
+	flagTokenFile = "token-file"
+	flagTimeout   = "timeout"
+	flagOutput    = "output"
+)
+
+const defaultAdmin = "http://127.0.0.1:9874"
+
+// clientFlags are the flags of a command that asks a server and prints something.
+func clientFlags(more ...cli.Flag) []cli.Flag {
+	return append(append(more, outputFlag()), connectionFlags()...)
+}
+
+// connectionFlags say which server to ask, and how.
+func connectionFlags() []cli.Flag {
+	return withEnvironment([]cli.Flag{
+		&cli.StringFlag{Name: flagAdmin, Usage: "`URL` of the HTTP port of any peer", Value: defaultAdmin},
+		&cli.StringFlag{Name: flagTokenFile, Usage: "`FILE` with the token of the server, if it asks for one",
+			EnvVars: []string{variable("admin-token-file")}}, // so that a command beside a server needs no flag
+		&cli.DurationFlag{Name: flagTimeout, Usage: "how long to wait for the answer", Value: 5 * time.Second},
+	})
+}
+
+// ask runs do with a client of the server that the flags name, within the timeout.
+func ask(c *cli.Context, do func(ctx context.Context, client *admin.Client) error) error {
+	if err := checkOutput(c); err != nil {
+		return err
+	}
+	timeout := c.Duration(flagTimeout)
+	if timeout <= 0 {
+		return usagef(c, "--timeout %s: it must be longer than nothing", timeout)
+	}
+	cfg := admin.ClientConfig{URL: c.String(flagAdmin)}
+	if file := c.String(flagTokenFile); file != "" {
+		var err error
+		if cfg.Token, err = readToken(file); err != nil {
+			return usagef(c, "--token-file: %v", err)
+		}
+	}
+	client, err := admin.NewClient(cfg)
+	if err != nil {
+		return usagef(c, "--admin: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(c.Context, timeout)
+	defer cancel()
+	return explain(do(ctx, client))
+}
+
+// healthcheckCommand is for containers: a program that asks and exits 0 or 1.
+func healthcheckCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "healthcheck",
+		Usage: "exit 0 when a peer is ready to serve, else 1",
+		Description: "Ready means that the peer knows a leader, has caught up with it and is not stopping.\n\n" +
+			"Example:\n  namesrv healthcheck --timeout 2s",
+		Flags: connectionFlags(),
+		Action: func(c *cli.Context) error {
+			if _, err := arguments(c); err != nil {
+				return err
+			}
+			return healthcheck(c)
+		},
+	}
+}
+
+// healthcheck exits 1 for whatever is wrong with the server, since container
+// engines give no meaning to other codes.
+func healthcheck(c *cli.Context) error {
+	err := ask(c, func(ctx context.Context, client *admin.Client) error {
+		reasons, err := client.NotReady(ctx)
+		if err == nil && len(reasons) > 0 {
+			err = fmt.Errorf("not ready: %s", joinLines(reasons))
+		}
+		return err
+	})
+	var exit *exitError
+	if err == nil || errors.As(err, &exit) && exit.code == exitUsage {
+		return err
+	}
+	return &exitError{code: exitFailed, err: err}
+}

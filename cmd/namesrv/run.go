@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"namesrv/admin"
+	"namesrv/cluster"
+	"namesrv/nameserver"
+	"namesrv/remoting"
+)
+
+const (
+	firstConfirm = 5 * time.Second // a restarted peer opens its port after this, confirmed or not
+	handOverTime = 3 * time.Second
+	drainTime    = 5 * time.Second
+)
+
+// runningPeer is everything a running server consists of, in the order of its start.
+type runningPeer struct {
+	cfg      *serverConfig
+	fatal    chan error
+	tables   *nameserver.Tables
+	sessions *nameserver.Sessions
+	clock    *nameserver.Clock
+	node     *cluster.Node
+	service  *nameserver.Service
+	metrics  *metrics
+	wire     *remoting.Server
+	http     *admin.Server
+	served   chan error // what Serve of either server ended with
+	reports  chan struct{}
+}
+
+// runServer serves until ctx ends or the peer cannot go on.
+func runServer(ctx context.Context, cfg *serverConfig) error {
+	p, err := startPeer(cfg)
+	if err != nil {
+		return err
+	}
+	reportCtx, stopReports := context.WithCancel(context.Background())
+	go func() { defer close(p.reports); p.clock.Report(reportCtx, p.node) }()
+	err = p.serve(ctx)
+	stopReports()
+	<-p.reports
+	if errors.Is(err, errFatal) {
+		p.cut()
+		return err
+	}
+	return errors.Join(err, p.stop())
+}
+
+var errFatal = errors.New("this peer cannot go on")
+
+// startPeer opens everything but the client port.
+func startPeer(cfg *serverConfig) (*runningPeer, error) {
+	p := &runningPeer{cfg: cfg, fatal: make(chan error, 1), served: make(chan error, 2), reports: make(chan struct{})}
+	if err := checkFree(cfg.Listen); err != nil {
+		return nil, err
+	}
+	adminListener, err := net.Listen("tcp", cfg.AdminListen.String())
+	if err != nil {
+		return nil, bindError("--admin-listen", cfg.AdminListen, err)
+	}
+	peerListener, err := net.Listen("tcp", cfg.PeerListen.String())
+	if err != nil {
+		return nil, errors.Join(bindError("--peer-listen", cfg.PeerListen, err), adminListener.Close())
+	}
+	p.tables, p.sessions = nameserver.NewTables(), nameserver.NewSessions()
+	p.clock = nameserver.NewClock(p.tables, p.sessions, cfg.Settings.ScanInterval(), cfg.Logger.Named("liveness"))
+	conf, err := p.clusterConfig(peerListener, adminListener)
+	if err != nil {
+		return nil, errors.Join(err, adminListener.Close(), peerListener.Close())
+	}
+	if p.node, err = cluster.Open(conf); err != nil {
+		return nil, errors.Join(err, adminListener.Close())
+	}
+	p.service = nameserver.NewService(p.serviceConfig(), p.tables, p.node, p.sessions)
+	p.metrics = newMetrics(p.service.Codes())
+	p.metrics.registry.MustRegister(p.node.Collectors()...)
+	p.metrics.registry.MustRegister(p.service.Collectors()...)
+	p.metrics.registry.MustRegister(p.clock.Collectors()...)
+	p.wire = p.remotingServer()
+	p.http = p.adminServer()
+	go func() { p.served <- p.http.Serve(adminListener) }()
+	return p, nil
+}
+
+// checkFree finds out early whether the client port, which is opened last, can be had.
+func checkFree(addr hostPort) error {
+	l, err := net.Listen("tcp", addr.String())
+	if err != nil {
+		return bindError("--listen", addr, err)
+	}
+	return l.Close()
+}
+
+func bindError(flag string, addr hostPort, err error) error {
+	return fmt.Errorf("cannot listen on %s: %w: stop what uses it, or choose another with %s", addr, err, flag)
+}
+
+// serve opens the client port when this peer may answer, and waits for the end.
+func (p *runningPeer) serve(ctx context.Context) error {
+	if err := p.awaitTables(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil // stopped while it waited
+		}
+		return err
+	}
+	l, err := net.Listen("tcp", p.cfg.Listen.String())
+	if err != nil {
+		return bindError("--listen", p.cfg.Listen, err)
+	}
+	go func() { p.served <- p.wire.Serve(l) }()
+	fmt.Fprintf(p.cfg.Stdout, "The Name Server boot success. serializeType=%s, address %s\n", p.cfg.Serialize, shownAddress(l))
+	p.cfg.Logger.Info("serving", "clients", l.Addr(), "peers", p.cfg.PeerListen, "admin", p.cfg.AdminListen, "member", p.node.MemberID())
+	select {
+	case <-ctx.Done():
+		p.cfg.Logger.Info("stopping")
+		return nil
+	case err := <-p.fatal:
+		return err
+	case err := <-p.served:
+		return err
+	}
+}
+
+// shownAddress prints an IPv4 wildcard as the stock server does.
+func shownAddress(l net.Listener) string {
+	a, ok := l.Addr().(*net.TCPAddr)
+	if !ok {
+		return l.Addr().String()
+	}
+	if a.IP.IsUnspecified() {
+		return fmt.Sprintf("0.0.0.0:%d", a.Port)
+	}
+	return a.String()
+}
+
+// awaitTables returns when this peer's tables show everything that was committed.
+// A new group is waited for without end. A peer that was in one before waits five
+// seconds: with the port closed clients try another peer, but some only move on
+// when they are answered.
+func (p *runningPeer) awaitTables(ctx context.Context) error {
+	formed := make(chan error, 1)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	known := p.node.AdmittedAtOpen()
+	go func() {
+		if !known {
+			if err := p.node.Formed(ctx); err != nil {
+				formed <- err
+				return
+			}
+		}
+		limit, stop := context.WithTimeout(ctx, firstConfirm)
+		defer stop()
+		formed <- p.confirmFirst(limit)
+	}()
+	select {
+	case err := <-formed:
+		return err
+	case err := <-p.fatal:
+		return err
+	}
+}
+
+func (p *runningPeer) confirmFirst(ctx context.Context) error {
+	for ctx.Err() == nil {
+		if _, err := p.node.Confirm(ctx); err == nil {
+			return nil
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-ctx.Done():
+		}
+	}
+	p.cfg.Logger.Warn("no leader yet: serving, but every answer is an error until one is reached")
+	return nil
+}
+
+// stop ends a peer politely: nobody new is let in, leadership goes to another,
+// what is in flight is answered, and only then connections close.
+func (p *runningPeer) stop() error {
+	errs := []error{p.wire.CloseListeners()}
+	ctx, cancel := context.WithTimeout(context.Background(), handOverTime)
+	if err := p.node.HandOver(ctx); err != nil {
+		p.cfg.Logger.Warn("leadership was not handed over", "error", err)
+	}
+	cancel()
+	ctx, cancel = context.WithTimeout(context.Background(), drainTime)
+	defer cancel()
+	if err := p.wire.Shutdown(ctx); err != nil {
+		p.cfg.Logger.Warn("some requests were cut", "error", err)
+	}
+	errs = append(errs, p.http.Shutdown(ctx), p.node.Close())
+	p.cfg.Logger.Info("stopped")
+	return errors.Join(errs...)
+}
+
+// cut closes every socket and waits for nothing: a disk that hangs would keep
+// this process from ending.
+func (p *runningPeer) cut() {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	go p.wire.Close()
+	_ = p.http.Shutdown(ctx)
+}

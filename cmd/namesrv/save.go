@@ -1,0 +1,35 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/google/renameio/v2"
+)
+
+// saveTo returns a function that replaces a file whole, after the old content was
+// copied to the same name with .bak, as the stock server does.
+func saveTo(path string) func(text []byte) error {
+	if path == "" {
+		return nil
+	}
+	return func(text []byte) error {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return fmt.Errorf("save settings: %w", err)
+		}
+		old, err := os.ReadFile(path)
+		if err == nil {
+			err = renameio.WriteFile(path+".bak", old, 0o644)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("save settings: %w", err)
+		}
+		if err := renameio.WriteFile(path, text, 0o644); err != nil {
+			return fmt.Errorf("save settings: %w", err)
+		}
+		return nil
+	}
+}
