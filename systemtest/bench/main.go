@@ -1,0 +1,71 @@
+// Command bench measures this name server beside the stock one, in one run on one machine: route queries, unchanged and
+// changed registrations, memory with large tables, and the time from a start in an empty directory to the first
+// answer. Three peers of ours and a server that only sends back what it gets stand beside them. Figures of two runs are
+// not to be compared with each other, only those within one.
+//
+// The systems take turns, in several rounds; the table has the medians and how they compare.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+// options are what the command line chooses.
+type options struct {
+	binary string        // the built name server
+	rounds int           // how often each system has its turn
+	each   time.Duration // of one measurement
+	warm   time.Duration // of load before the first measurement, which is what the JVM needs
+	large  tableSize     // for the memory figures
+}
+
+// tableSize is a number of brokers that all have the same topics.
+type tableSize struct{ brokers, topics int }
+
+func main() {
+	var o options
+	quick := flag.Bool("quick", false, "a short check that all of it works; its figures mean little")
+	echo := flag.String("echo", "", "be the server that sends back what it gets, at `ADDR`")
+	flag.StringVar(&o.binary, "binary", "", "the built name server; needed")
+	flag.Parse()
+	if *echo != "" {
+		fail(serveEcho(*echo))
+		return
+	}
+	o.rounds, o.each, o.warm, o.large = 5, 2*time.Second, 12*time.Second, tableSize{100, 10000}
+	if *quick {
+		o.rounds, o.each, o.warm, o.large = 1, time.Second, 2*time.Second, tableSize{20, 1000}
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	fail(run(ctx, o))
+}
+
+func fail(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, o options) error {
+	dir, err := os.MkdirTemp("", "namesrv-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	var r results
+	for _, part := range []func(context.Context, options, string, *results) error{measureStart, measureLoad, measureMemory} {
+		if err := part(ctx, o, dir, &r); err != nil {
+			return err
+		}
+	}
+	r.print(os.Stdout)
+	return nil
+}

@@ -1,0 +1,12 @@
+// Package systemtest looks at the built binary from outside: real processes on loopback ports, real brokers, mqadmin and
+// a real client, processes killed and disks reused. Its few exported names build the binary and run one or several
+// peers; the benchmark in the folder below uses them too.
+//
+// It imports no package of the product. What it claims about the wire it checks with a codec of its own, see
+// namesrv/internal/rocketmq.
+//
+// The tests need Java and Maven. Without them those tests are skipped, unless NAMESRV_SYSTEMTEST=1 says that skipping
+// would be a lie, as scripts/test does. NAMESRV_LONG=1 adds the ones that take minutes.
+//
+// A [Node] and a [Cluster] are used from one goroutine, apart from their addresses, which never change.
+package systemtest

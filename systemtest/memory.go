@@ -1,0 +1,23 @@
+package systemtest
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// ResidentBytes is the memory that a process has in RAM, as Linux reports it (VmRSS).
+func ResidentBytes(pid int) (int, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(status)) {
+		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			kb, err := strconv.Atoi(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")))
+			return kb * 1024, err
+		}
+	}
+	return 0, fmt.Errorf("process %d has no VmRSS", pid)
+}
