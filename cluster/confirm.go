@@ -17,25 +17,39 @@ import (
 // the leader on the way; expiring tells that at least one was not, being
 // unknown to the leader or about to be removed.
 //
-// It returns ErrNoLeader at once when no leader was reached for two seconds.
+// It returns ErrNoLeader at once when no leader was reached for two seconds, and
+// takes no longer than about that in any case.
 //
 // Raft's own VerifyLeader is not enough: it can credit answers to requests that
 // were sent before the question, and it counts non-voters.
 func (n *Node) Confirm(ctx context.Context, heard ...string) (expiring bool, err error) {
-	for {
-		if n.reach.gone() {
-			return false, ErrNoLeader
-		}
-		out, err := n.confirmOnce(ctx, heard...)
-		if err == nil {
-			n.reach.ok()
-			return len(out.refused) > 0 && anyIn(heard, out.refused), n.catchUp(ctx, out.index)
-		}
-		if ctx.Err() != nil {
-			return false, ctx.Err()
-		}
-		if err := n.reach.await(ctx); err != nil {
+	if n.reach.gone() {
+		return false, ErrNoLeader
+	}
+	out, err := n.confirmOnce(ctx, heard...)
+	if err != nil {
+		if out, err = n.confirmAgain(ctx, heard...); err != nil {
 			return false, err
+		}
+	}
+	n.reach.ok()
+	return len(out.refused) > 0 && anyIn(heard, out.refused), n.catchUp(ctx, out.index)
+}
+
+// confirmAgain goes on after a first try that failed. Only here is a deadline
+// needed: a round is bounded by itself, and most succeed.
+func (n *Node) confirmAgain(ctx context.Context, heard ...string) (outcome, error) {
+	ctx, cancel := context.WithTimeout(ctx, noLeaderLimit)
+	defer cancel()
+	for {
+		if err := n.reach.await(ctx); err != nil {
+			return outcome{}, err
+		}
+		if out, err := n.confirmOnce(ctx, heard...); err == nil {
+			return out, nil
+		}
+		if n.reach.gone() {
+			return outcome{}, ErrNoLeader
 		}
 	}
 }
@@ -46,10 +60,16 @@ func anyIn(keys, set []string) bool {
 
 // catchUp waits for an index that the leader confirmed.
 func (n *Node) catchUp(ctx context.Context, index uint64) error {
-	if err := n.applied.wait(ctx, index); err != nil {
-		return fmt.Errorf("waiting for log entry %d: %w", index, err)
+	if n.applied.get() < index {
+		ctx, cancel := context.WithTimeout(ctx, noLeaderLimit)
+		defer cancel()
+		if err := n.applied.wait(ctx, index); err != nil {
+			return fmt.Errorf("waiting for log entry %d: %w", index, err)
+		}
 	}
-	n.confirmed.Store(true)
+	if !n.confirmed.Load() {
+		n.confirmed.Store(true)
+	}
 	return nil
 }
 
@@ -133,11 +153,13 @@ func (n *Node) confirmAsLeader(ctx context.Context, heard []heardKey) (outcome, 
 	if !n.majorityIn(ctx, r, term) || !n.leadsIn(term) {
 		return outcome{}, ErrNoLeader
 	}
-	n.confirmed.Store(true)
 	return outcome{index: index, refused: n.renew(heard)}, nil
 }
 
 func (n *Node) renew(heard []heardKey) (refused []string) {
+	if len(heard) == 0 {
+		return nil
+	}
 	byMember := make(map[string][]string)
 	for _, h := range heard {
 		byMember[h.from] = append(byMember[h.from], h.key)

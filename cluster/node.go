@@ -124,7 +124,7 @@ func (n *Node) startRaft(newUUID string) error {
 		return errors.Join(err, d.bolt.Close())
 	}
 	trans := newTransport(n.ctx, raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-		Stream:                &stream{node: n, addr: raftAddr(n.cfg.Advertise)},
+		Stream:                &stream{node: n, addr: raftAddr(n.cfg.Advertise), closed: make(chan struct{})},
 		ServerAddressProvider: provider{node: n},
 		MaxPool:               3,
 		Timeout:               transportTimeout,

@@ -105,6 +105,10 @@ func TestLeaderLostAndFollowerBack(t *testing.T) {
 	leader, rest := leaderOf(t, nodes...)
 	propose(t, rest[0], "before")
 	leader.Close()
+	leaderOf(t, rest...) // before, an outcome may be unknown
+	for _, n := range rest {
+		eventually(t, "the new leader is known", func() bool { return n.Status().Leader != "" && n.Status().Leader != leader.cfg.NodeID })
+	}
 	propose(t, rest[0], "without")
 	propose(t, rest[1], "without too")
 	back := reopen(t, leader)

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -17,6 +18,8 @@ type reach struct {
 	ctx context.Context
 	try func(context.Context) error
 
+	quiet atomic.Bool // not failing; spares those who read the lock
+
 	mu      sync.Mutex // guards the fields below
 	running time.Duration
 	failing bool
@@ -25,7 +28,9 @@ type reach struct {
 }
 
 func newReach(ctx context.Context, try func(context.Context) error) *reach {
-	return &reach{ctx: ctx, try: try, back: make(chan struct{})}
+	r := &reach{ctx: ctx, try: try, back: make(chan struct{})}
+	r.quiet.Store(true)
+	return r
 }
 
 // tick counts running time, and asks for the leader while none is reached.
@@ -65,10 +70,14 @@ func (r *reach) advance(gap time.Duration) (failing bool) {
 
 // ok says that a leader answered.
 func (r *reach) ok() {
+	if r.quiet.Load() {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.failing {
 		r.failing = false
+		r.quiet.Store(true)
 		close(r.back)
 		r.back = make(chan struct{})
 	}
@@ -81,12 +90,16 @@ func (r *reach) lost() <-chan struct{} {
 	defer r.mu.Unlock()
 	if !r.failing {
 		r.failing, r.since = true, r.running
+		r.quiet.Store(false)
 	}
 	return r.back
 }
 
 // gone says whether no leader was reached for noLeaderLimit.
 func (r *reach) gone() bool {
+	if r.quiet.Load() {
+		return false
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.failing && r.running-r.since >= noLeaderLimit

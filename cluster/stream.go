@@ -14,8 +14,9 @@ import (
 // stream is Raft's way to its peers over the muxed port. Addresses given to Dial
 // are "member@host:port", since the handshake names the member it wants.
 type stream struct {
-	node *Node
-	addr raftAddr
+	node   *Node
+	addr   raftAddr
+	closed chan struct{}
 }
 
 // raftAddr is this peer's advertised address, kept as a name.
@@ -28,12 +29,18 @@ func (s *stream) Accept() (net.Conn, error) {
 	select {
 	case c := <-s.node.mux.raft:
 		return c, nil
-	case <-s.node.mux.done:
+	case <-s.closed:
 		return nil, net.ErrClosed
 	}
 }
 
-func (s *stream) Close() error   { return nil } // the Node closes the port
+// Close ends Accept. The Node closes the port itself.
+func (s *stream) Close() error {
+	close(s.closed)
+	return nil
+}
+
+// Addr implements net.Listener.
 func (s *stream) Addr() net.Addr { return s.addr }
 
 // Dial tries again every 100 ms until its time is over: Raft's own back-off

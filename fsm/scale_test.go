@@ -44,7 +44,7 @@ func heap() uint64 {
 }
 
 func TestMillionQueueEntriesStaySmall(t *testing.T) {
-	if testing.Short() {
+	if testing.Short() || raceDetector {
 		t.Skip("builds a million entries")
 	}
 	before := heap()

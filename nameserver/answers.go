@@ -77,8 +77,6 @@ func (s *Service) read(ctx context.Context) (view, error) {
 // returns the last known state, unless that is not wanted or this process has
 // never shown a confirmed one: it may be older than what it answered before.
 func (s *Service) readConfirmed(ctx context.Context, heard ...string) (view, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestLimit)
-	defer cancel()
 	_, err := s.group.Confirm(ctx, heard...)
 	if err == nil {
 		return view{State: s.tables.State(), confirmed: true}, nil

@@ -28,6 +28,7 @@ const (
 type Clock struct {
 	tables   *Tables
 	sessions *Sessions
+	sender   Sender
 	interval time.Duration
 	log      hclog.Logger
 	wake     chan struct{}
@@ -39,9 +40,16 @@ type Clock struct {
 	expired, held atomic.Uint64
 }
 
-// NewClock makes the clock of one peer; interval is the time between scans.
-func NewClock(tables *Tables, sessions *Sessions, interval time.Duration, log hclog.Logger) *Clock {
-	return &Clock{tables: tables, sessions: sessions, interval: interval, log: log, wake: make(chan struct{}, 1)}
+// ClockConfig is what a Clock is made with.
+type ClockConfig struct {
+	Interval time.Duration // between two scans
+	Sender   Sender        // for notices to brokers; nil sends none
+	Logger   hclog.Logger
+}
+
+// NewClock makes the clock of one peer.
+func NewClock(cfg ClockConfig, tables *Tables, sessions *Sessions) *Clock {
+	return &Clock{tables: tables, sessions: sessions, sender: cfg.Sender, interval: cfg.Interval, log: cfg.Logger, wake: make(chan struct{}, 1)}
 }
 
 func keysOf(s *fsm.State) iter.Seq[liveness.Key] {
@@ -89,6 +97,10 @@ func (c *Clock) Expiring(key string) bool {
 
 // Lead is cluster.Config.Lead: it runs the clock until the leadership ends.
 func (c *Clock) Lead(lead cluster.Leadership) {
+	var notifying sync.WaitGroup
+	defer notifying.Wait()
+	from := lead.Node.Applied()
+	notifying.Go(func() { c.notify(lead, from) })
 	state := c.tables.State()
 	c.mu.Lock()
 	c.table, c.lives = liveness.New(liveness.Config{}, keysOf(state)), state.LivesVersion()

@@ -64,7 +64,7 @@ func (l *liveSettings) change(changes map[string]string, options fsm.Options) (w
 	if l.save == nil {
 		return warnings, nil
 	}
-	return warnings, l.save(withOptions(next, options).Render())
+	return warnings, l.save(withOptions(next, options).RenderAll())
 }
 
 // withOptions lays the cluster's settings over a peer's.

@@ -15,8 +15,9 @@ import (
 type connState struct {
 	appliedAtAccept uint64
 
-	mu     sync.Mutex // guards births
+	mu     sync.Mutex // guards the fields below
 	births map[string]uint64
+	memos  map[string]memo
 }
 
 func newConnState(applied uint64) *connState { return &connState{appliedAtAccept: applied} }
@@ -55,6 +56,24 @@ func (cs *connState) forget(key string) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	delete(cs.births, key)
+	delete(cs.memos, key)
+}
+
+// remember keeps what a registration that changed nothing was compared with.
+func (cs *connState) remember(key string, m memo) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if cs.memos == nil {
+		cs.memos = make(map[string]memo)
+	}
+	cs.memos[key] = m
+}
+
+func (cs *connState) memo(key string) (memo, bool) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	m, ok := cs.memos[key]
+	return m, ok
 }
 
 func (cs *connState) keys() iter.Seq[string] {

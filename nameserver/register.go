@@ -20,6 +20,16 @@ type registerCounts struct {
 	logged, touched, unchanged, refused atomic.Uint64
 }
 
+// registering is one REGISTER_BROKER on its way through.
+type registering struct {
+	req    *protocol.Command
+	who    header
+	conn   *connState
+	first  bool // of this address on this connection
+	digest uint64
+	reg    *fsm.Registration // nil while its bytes are known not to need decoding
+}
+
 // register answers REGISTER_BROKER.
 func (s *Service) register(ctx context.Context, c *remoting.Conn, req *protocol.Command) *protocol.Command {
 	limit := registrationLimit
@@ -28,13 +38,13 @@ func (s *Service) register(ctx context.Context, c *remoting.Conn, req *protocol.
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	reg, err := registrationOf(req)
+	r, err := s.newRegistering(c, req)
 	if err != nil {
 		s.registers.refused.Add(1)
 		s.log.Warn("registration refused", "connection", c.RemoteAddr(), "broker", req.ExtFields["brokerName"], "error", err)
 		return typed(failure(err.Error()))
 	}
-	outcome, err := s.registerBroker(ctx, c, reg)
+	outcome, err := s.registerBroker(ctx, c, r)
 	if err != nil {
 		return typed(failureOf(err))
 	}
@@ -42,7 +52,7 @@ func (s *Service) register(ctx context.Context, c *remoting.Conn, req *protocol.
 		s.registers.refused.Add(1)
 		return typed(failure(outcome.Refused))
 	}
-	return s.registerAnswer(reg, outcome.Conflict)
+	return s.registerAnswer(r.who, outcome.Conflict)
 }
 
 // typed marks an answer whose code has a header class on the stock server, which
@@ -52,42 +62,87 @@ func typed(c *protocol.Command) *protocol.Command {
 	return c
 }
 
+func (s *Service) newRegistering(c *remoting.Conn, req *protocol.Command) (*registering, error) {
+	who, err := headerOf(req)
+	if err != nil {
+		return nil, err
+	}
+	r := &registering{req: req, who: who, conn: stateOf(c), digest: s.digest(req)}
+	r.first = !r.conn.registered(who.key())
+	if m, ok := r.conn.memo(who.key()); ok && m.digest == r.digest {
+		return r, nil
+	}
+	return r, r.decode()
+}
+
+func (r *registering) decode() (err error) {
+	if r.reg == nil {
+		r.reg, err = registrationOf(r.req, r.who)
+	}
+	if err == nil {
+		r.reg.NewBirth = r.first
+	}
+	return err
+}
+
 // registerBroker finds out whether the registration changes anything, by the very
 // function that the log applies, and logs it only then, or when it is the first
 // of this address on its connection.
-func (s *Service) registerBroker(ctx context.Context, c *remoting.Conn, reg *fsm.Registration) (fsm.RegisterOutcome, error) {
-	key, conn := fsm.Key(reg.Cluster, reg.Addr), stateOf(c)
-	reg.NewBirth = !conn.registered(key)
+func (s *Service) registerBroker(ctx context.Context, c *remoting.Conn, r *registering) (fsm.RegisterOutcome, error) {
+	key := r.who.key()
 	s.sessions.opened(key, c.ID())
-	conn.saw(key, conn.birthLimit(key)) // its end counts from now on
+	r.conn.saw(key, r.conn.birthLimit(key)) // its end counts from now on
 	expiring, err := s.group.Confirm(ctx, key)
 	withoutLeader := errors.Is(err, cluster.ErrNoLeader)
 	if err != nil && (!withoutLeader || s.cfg.RefuseWithoutLeader || !s.group.EverConfirmed()) {
 		return fsm.RegisterOutcome{}, err
 	}
 	state := s.tables.State()
-	_, outcome := state.Register(reg, 0)
 	live := state.LiveByKey(key)
+	outcome, derr := s.compare(state, live, r)
 	switch {
-	case outcome.Refused != "" && !withoutLeader:
-		return outcome, nil
+	case derr != nil:
+		return fsm.RegisterOutcome{Refused: derr.Error()}, nil
+	case withoutLeader && (outcome.Changed || outcome.Conflict || outcome.Refused != ""):
+		return outcome, err
 	case withoutLeader:
-		if outcome.Changed || outcome.Conflict || outcome.Refused != "" || live == nil {
-			return outcome, err
-		}
 		return outcome, nil // found as registered: nothing to write
-	case !outcome.Changed && !outcome.Conflict && !expiring && live != nil:
-		return s.renew(ctx, conn, key, live, reg, outcome)
+	case outcome.Refused != "":
+		return outcome, nil
+	case outcome.Changed || outcome.Conflict || expiring || live == nil:
+		return s.logRegistration(ctx, r)
 	}
-	return s.logRegistration(ctx, conn, key, reg)
+	return s.renew(ctx, live, r, outcome)
+}
+
+// compare says what a registration would change. Nothing is looked at topic by
+// topic where the answer is known: the same bytes on the same tables change
+// nothing, another DataVersion changes something.
+func (s *Service) compare(state *fsm.State, live *fsm.Live, r *registering) (fsm.RegisterOutcome, error) {
+	key, basis := r.who.key(), state.Basis(r.who.cluster, r.who.addr, r.who.broker)
+	if m, ok := r.conn.memo(key); ok && live != nil && r.reg == nil && m.basis == basis {
+		return fsm.RegisterOutcome{Birth: live.Birth}, nil
+	}
+	if err := r.decode(); err != nil {
+		return fsm.RegisterOutcome{}, err
+	}
+	if few := len(r.reg.Topics) <= 1; !few && (live == nil || live.DataVersion != r.reg.DataVersion) {
+		return fsm.RegisterOutcome{Changed: true}, nil // or refused: the log decides
+	}
+	_, outcome := state.Register(r.reg, 0)
+	if !outcome.Changed && !outcome.Conflict && outcome.Refused == "" {
+		r.conn.remember(key, memo{digest: r.digest, basis: basis})
+	}
+	return outcome, nil
 }
 
 // renew answers a registration that changes no table: without the log, or, for
 // the first on its connection, with a small entry that begins a new birth.
-func (s *Service) renew(ctx context.Context, conn *connState, key string, live *fsm.Live, reg *fsm.Registration, outcome fsm.RegisterOutcome) (fsm.RegisterOutcome, error) {
-	if !reg.NewBirth {
+func (s *Service) renew(ctx context.Context, live *fsm.Live, r *registering, outcome fsm.RegisterOutcome) (fsm.RegisterOutcome, error) {
+	key := r.who.key()
+	if !r.first {
 		s.registers.unchanged.Add(1)
-		conn.saw(key, live.Birth)
+		r.conn.saw(key, live.Birth)
 		return outcome, nil
 	}
 	res, err := s.propose(ctx, fsm.EncodeTouch(key, live.Registered), nil)
@@ -95,42 +150,46 @@ func (s *Service) renew(ctx context.Context, conn *connState, key string, live *
 		return outcome, err
 	}
 	if res.Code != protocol.Success { // somebody registered it meanwhile
-		return s.logRegistration(ctx, conn, key, reg)
+		return s.logRegistration(ctx, r)
 	}
 	s.registers.touched.Add(1)
-	conn.saw(key, res.Birth)
+	r.conn.saw(key, res.Birth)
 	return outcome, nil
 }
 
-func (s *Service) logRegistration(ctx context.Context, conn *connState, key string, reg *fsm.Registration) (fsm.RegisterOutcome, error) {
-	res, err := s.propose(ctx, fsm.EncodeRegister(reg), func(st *fsm.State) bool {
-		_, out := st.Register(reg, 0)
+func (s *Service) logRegistration(ctx context.Context, r *registering) (fsm.RegisterOutcome, error) {
+	if err := r.decode(); err != nil {
+		return fsm.RegisterOutcome{Refused: err.Error()}, nil
+	}
+	key := r.who.key()
+	res, err := s.propose(ctx, fsm.EncodeRegister(r.reg), func(st *fsm.State) bool {
+		_, out := st.Register(r.reg, 0)
 		return !out.Changed && !out.Conflict && out.Refused == "" && st.LiveByKey(key) != nil
 	})
 	if err != nil {
 		return fsm.RegisterOutcome{}, err
 	}
 	s.registers.logged.Add(1)
-	if res.Code != protocol.Success && res.Code != 0 {
+	if res.Code != protocol.Success {
 		return fsm.RegisterOutcome{Refused: res.Remark}, nil
 	}
-	if res.Birth == 0 { // known only by a look at the tables
+	if res.Birth == 0 && !res.Conflict { // known only by a look at the tables
 		if live := s.tables.State().LiveByKey(key); live != nil {
 			res.Birth = live.Birth
 		}
 	}
-	conn.saw(key, res.Birth)
+	r.conn.saw(key, res.Birth)
 	if res.Changed {
-		s.log.Info("broker registered", "broker", reg.Broker, "cluster", reg.Cluster, "id", reg.ID, "address", reg.Addr, "topics", len(reg.Topics), "index", s.group.Applied())
+		s.log.Info("broker registered", "broker", r.who.broker, "cluster", r.who.cluster, "id", r.who.id, "address", r.who.addr, "topics", len(r.reg.Topics), "index", s.group.Applied())
 	}
 	return fsm.RegisterOutcome{Conflict: res.Conflict, Changed: res.Changed, Birth: res.Birth}, nil
 }
 
 // registerAnswer tells a slave its master, and every broker the order table.
-func (s *Service) registerAnswer(reg *fsm.Registration, conflict bool) *protocol.Command {
+func (s *Service) registerAnswer(who header, conflict bool) *protocol.Command {
 	state := s.tables.State()
 	c := typed(protocol.NewResponse(protocol.Success, ""))
-	if addr, ha, ok := state.Master(reg.Cluster, reg.Broker, reg.ID); ok && !conflict {
+	if addr, ha, ok := state.Master(who.cluster, who.broker, who.id); ok && !conflict {
 		c.ExtFields["masterAddr"], c.ExtFields["haServerAddr"] = addr, ha
 	}
 	if state.Options().ReturnOrderTopicConfigToBroker {
@@ -141,21 +200,27 @@ func (s *Service) registerAnswer(reg *fsm.Registration, conflict bool) *protocol
 	return c
 }
 
-// registrationOf checks the header and decodes the body.
-func registrationOf(req *protocol.Command) (*fsm.Registration, error) {
+// headerOf checks who registers.
+func headerOf(req *protocol.Command) (header, error) {
 	f := req.ExtFields
 	if req.Version < 0 {
-		return nil, fmt.Errorf("version %d is none", req.Version)
+		return header{}, fmt.Errorf("version %d is none", req.Version)
 	}
 	for _, name := range []string{"brokerName", "brokerAddr", "clusterName"} {
 		if f[name] == "" {
-			return nil, fmt.Errorf("the header has no %s", name)
+			return header{}, fmt.Errorf("the header has no %s", name)
 		}
 	}
 	id, err := strconv.ParseInt(f["brokerId"], 10, 64)
 	if err != nil {
-		return nil, fmt.Errorf("brokerId %q is no number", f["brokerId"])
+		return header{}, fmt.Errorf("brokerId %q is no number", f["brokerId"])
 	}
+	return header{cluster: f["clusterName"], broker: f["brokerName"], addr: f["brokerAddr"], id: id}, nil
+}
+
+// registrationOf checks and decodes the body.
+func registrationOf(req *protocol.Command, who header) (*fsm.Registration, error) {
+	f := req.ExtFields
 	if err := protocol.CheckCRC(req.Body, f); err != nil {
 		return nil, err
 	}
@@ -165,8 +230,8 @@ func registrationOf(req *protocol.Command) (*fsm.Registration, error) {
 	}
 	timeout, _ := strconv.ParseInt(f["heartbeatTimeoutMillis"], 10, 64) // what is no number counts as absent
 	return &fsm.Registration{
-		Broker: f["brokerName"], Addr: f["brokerAddr"], Cluster: f["clusterName"], HAServerAddr: f["haServerAddr"],
-		ID: id, TimeoutMillis: timeout, Acting: actingOf(f), Zone: f["__ZONE_NAME"],
+		Broker: who.broker, Addr: who.addr, Cluster: who.cluster, HAServerAddr: f["haServerAddr"],
+		ID: who.id, TimeoutMillis: timeout, Acting: actingOf(f), Zone: f["__ZONE_NAME"],
 		DataVersion: body.DataVersion, HasTable: body.HasTable, Topics: body.Topics, Mappings: body.Mappings,
 		Filters: body.Filters, HasFilters: body.HasFilters,
 	}, nil

@@ -2,6 +2,7 @@ package nameserver
 
 import (
 	"context"
+	"hash/maphash"
 	"maps"
 	"slices"
 	"sync/atomic"
@@ -51,11 +52,13 @@ type Service struct {
 	log      hclog.Logger
 	audit    hclog.Logger
 	started  time.Time
+	seed     maphash.Seed
 
 	routes  *routeCache
 	topics  sharedBody
 	cluster sharedBody
 
+	leaving atomic.Bool
 	// unconfirmed counts answers that were given from the last known state.
 	unconfirmed atomic.Uint64
 	registers   registerCounts
@@ -65,7 +68,7 @@ type Service struct {
 func NewService(cfg Config, tables *Tables, group Group, sessions *Sessions) *Service {
 	return &Service{cfg: cfg, tables: tables, group: group, sessions: sessions, log: cfg.Logger,
 		settings: newLiveSettings(cfg.Settings, cfg.SaveSettings),
-		audit:    cfg.Logger.Named("audit"), started: time.Now(), routes: newRouteCache(routeCacheBytes)}
+		audit:    cfg.Logger.Named("audit"), started: time.Now(), seed: maphash.MakeSeed(), routes: newRouteCache(routeCacheBytes)}
 }
 
 // Pools are the two queues in which requests wait, as on the stock server: route
@@ -79,13 +82,13 @@ type Pools struct {
 // the server's default, "not supported".
 func (s *Service) Processors(pools Pools) map[protocol.Code]remoting.Processor {
 	plain := func(h remoting.Handler) remoting.Processor {
-		return remoting.Processor{Handle: h, Pool: pools.Default}
+		return s.polite(remoting.Processor{Handle: h, Pool: pools.Default})
 	}
 	ordered := func(h remoting.Handler) remoting.Processor {
-		return remoting.Processor{Handle: h, Pool: pools.Default, Ordered: true}
+		return s.polite(remoting.Processor{Handle: h, Pool: pools.Default, Ordered: true})
 	}
 	return map[protocol.Code]remoting.Processor{
-		protocol.GetRouteInfoByTopic:          {Handle: s.route, Inline: s.routeNow, Pool: pools.Routes},
+		protocol.GetRouteInfoByTopic:          s.polite(remoting.Processor{Handle: s.route, Inline: s.routeNow, Pool: pools.Routes}),
 		protocol.RegisterBroker:               ordered(s.register),
 		protocol.UnregisterBroker:             ordered(s.unregister),
 		protocol.BrokerHeartbeat:              plain(s.heartbeat),

@@ -11,11 +11,12 @@ import (
 // Tables is the group's state machine: it lets the replication layer apply, save
 // and restore what package fsm holds, and everybody else read it.
 type Tables struct {
-	fsm *fsm.FSM
+	fsm     *fsm.FSM
+	notices chan noticed // for the leader's clock; dropped when nobody takes them
 }
 
 // NewTables makes empty tables.
-func NewTables() *Tables { return &Tables{fsm: fsm.New()} }
+func NewTables() *Tables { return &Tables{fsm: fsm.New(), notices: make(chan noticed, noticeRoom)} }
 
 // State returns the newest tables. They never change.
 func (t *Tables) State() *fsm.State { return t.fsm.State() }
@@ -34,7 +35,30 @@ func (t *Tables) Apply(index uint64, command []byte) (result []byte, err error) 
 			panic(p)
 		}
 	}()
-	return t.fsm.Apply(index, command), nil
+	result = t.fsm.Apply(index, command)
+	if t.State().Options().NotifyMinBrokerIDChanged {
+		t.note(index, result)
+	}
+	return result, nil
+}
+
+// note keeps the notices of an entry; the oldest make room for the newest.
+func (t *Tables) note(index uint64, result []byte) {
+	r, err := fsm.DecodeResult(result)
+	if err != nil || len(r.Notices) == 0 {
+		return
+	}
+	for {
+		select {
+		case t.notices <- noticed{index: index, list: r.Notices}:
+			return
+		default:
+		}
+		select {
+		case <-t.notices:
+		default:
+		}
+	}
 }
 
 // Snapshot implements cluster.StateMachine.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync"
 	"time"
 
 	"namesrv/admin"
@@ -25,6 +26,7 @@ type runningPeer struct {
 	fatal    chan error
 	tables   *nameserver.Tables
 	sessions *nameserver.Sessions
+	client   *remoting.Client // to brokers
 	clock    *nameserver.Clock
 	node     *cluster.Node
 	service  *nameserver.Service
@@ -32,7 +34,6 @@ type runningPeer struct {
 	wire     *remoting.Server
 	http     *admin.Server
 	served   chan error // what Serve of either server ended with
-	reports  chan struct{}
 }
 
 // runServer serves until ctx ends or the peer cannot go on.
@@ -41,11 +42,13 @@ func runServer(ctx context.Context, cfg *serverConfig) error {
 	if err != nil {
 		return err
 	}
-	reportCtx, stopReports := context.WithCancel(context.Background())
-	go func() { defer close(p.reports); p.clock.Report(reportCtx, p.node) }()
+	background, stopBackground := context.WithCancel(context.Background())
+	var working sync.WaitGroup
+	working.Go(func() { p.clock.Report(background, p.node) })
+	working.Go(func() { p.service.PrintTables(background) })
 	err = p.serve(ctx)
-	stopReports()
-	<-p.reports
+	stopBackground()
+	working.Wait()
 	if errors.Is(err, errFatal) {
 		p.cut()
 		return err
@@ -57,7 +60,7 @@ var errFatal = errors.New("this peer cannot go on")
 
 // startPeer opens everything but the client port.
 func startPeer(cfg *serverConfig) (*runningPeer, error) {
-	p := &runningPeer{cfg: cfg, fatal: make(chan error, 1), served: make(chan error, 2), reports: make(chan struct{})}
+	p := &runningPeer{cfg: cfg, fatal: make(chan error, 1), served: make(chan error, 2)}
 	if err := checkFree(cfg.Listen); err != nil {
 		return nil, err
 	}
@@ -70,7 +73,8 @@ func startPeer(cfg *serverConfig) (*runningPeer, error) {
 		return nil, errors.Join(bindError("--peer-listen", cfg.PeerListen, err), adminListener.Close())
 	}
 	p.tables, p.sessions = nameserver.NewTables(), nameserver.NewSessions()
-	p.clock = nameserver.NewClock(p.tables, p.sessions, cfg.Settings.ScanInterval(), cfg.Logger.Named("liveness"))
+	p.client = remoting.NewClient(remoting.ClientConfig{Logger: cfg.Logger.Named("remoting")})
+	p.clock = nameserver.NewClock(nameserver.ClockConfig{Interval: cfg.Settings.ScanInterval(), Sender: p.client, Logger: cfg.Logger.Named("liveness")}, p.tables, p.sessions)
 	conf, err := p.clusterConfig(peerListener, adminListener)
 	if err != nil {
 		return nil, errors.Join(err, adminListener.Close(), peerListener.Close())
@@ -191,14 +195,33 @@ func (p *runningPeer) stop() error {
 		p.cfg.Logger.Warn("leadership was not handed over", "error", err)
 	}
 	cancel()
+	if p.cfg.Settings.ShutdownGracefully() {
+		p.service.Leave()
+		p.awaitGone(p.cfg.Settings.ShutdownWait())
+	}
 	ctx, cancel = context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
 	if err := p.wire.Shutdown(ctx); err != nil {
 		p.cfg.Logger.Warn("some requests were cut", "error", err)
 	}
 	errs = append(errs, p.http.Shutdown(ctx), p.node.Close())
+	p.client.Close()
 	p.cfg.Logger.Info("stopped")
 	return errors.Join(errs...)
+}
+
+// awaitGone gives clients time to follow a GO_AWAY.
+func (p *runningPeer) awaitGone(limit time.Duration) {
+	end := time.After(limit)
+	look := time.NewTicker(50 * time.Millisecond)
+	defer look.Stop()
+	for p.wire.Conns() > 0 {
+		select {
+		case <-look.C:
+		case <-end:
+			return
+		}
+	}
 }
 
 // cut closes every socket and waits for nothing: a disk that hangs would keep

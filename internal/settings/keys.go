@@ -1,6 +1,9 @@
 package settings
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Kind is the type of a setting's value.
 type Kind int
@@ -20,7 +23,8 @@ type Key struct {
 	Default string // "" where Load computes it, or where there is none
 	Live    bool   // a change takes effect without a restart
 	Cluster bool   // one value for the whole cluster, kept in the replicated state
-	Own     bool   // not known to the stock server
+	Own     bool   // not known to the stock server, or not as a key of its file
+	Secret  bool   // never shown
 
 	min, max int64 // of Int and Long, both allowed
 }
@@ -78,6 +82,27 @@ const (
 	OnNoLeader      = "onNoLeader"
 )
 
+// Names of the TLS settings. They are JVM system properties of the stock server (its TlsSystemConfig); here the file
+// takes them too. Those of the server are for the port of clients and brokers, those of the client for connections that
+// the server makes to brokers. What they mean is up to the server: here they are texts.
+const (
+	TLSServerMode       = "tls.server.mode"
+	TLSConfigFile       = "tls.config.file"
+	TLSTestMode         = "tls.test.mode.enable"
+	TLSEnable           = "tls.enable"
+	TLSServerKey        = "tls.server.keyPath"
+	TLSServerPassword   = "tls.server.keyPassword"
+	TLSServerCert       = "tls.server.certPath"
+	TLSServerClientAuth = "tls.server.need.client.auth"
+	TLSServerVerify     = "tls.server.authClient"
+	TLSServerTrust      = "tls.server.trustCertPath"
+	TLSClientKey        = "tls.client.keyPath"
+	TLSClientPassword   = "tls.client.keyPassword"
+	TLSClientCert       = "tls.client.certPath"
+	TLSClientVerify     = "tls.client.authServer"
+	TLSClientTrust      = "tls.client.trustCertPath"
+)
+
 // Upper bounds. They keep a mistyped value from using up the machine; the stock
 // server has none.
 const (
@@ -89,7 +114,7 @@ const (
 
 // table lists every known setting; byName finds one. Neither changes.
 var (
-	table  = append(append(namesrvKeys(), nettyServerKeys()...), ownKeys()...)
+	table  = slices.Concat(namesrvKeys(), nettyServerKeys(), ownKeys(), tlsKeys())
 	byName = index(table)
 )
 
@@ -153,6 +178,19 @@ func ownKeys() []Key {
 	keys := make([]Key, 0, len(names))
 	for _, name := range names {
 		keys = append(keys, Key{Name: name, Kind: Text, Own: true})
+	}
+	return keys
+}
+
+// tlsKeys are not shown unless they are given, as in the stock server, and cannot be changed over the wire.
+func tlsKeys() []Key {
+	names := []string{TLSServerMode, TLSConfigFile, TLSTestMode, TLSEnable, TLSServerKey, TLSServerPassword, TLSServerCert,
+		TLSServerClientAuth, TLSServerVerify, TLSServerTrust, TLSClientKey, TLSClientPassword, TLSClientCert, TLSClientVerify,
+		TLSClientTrust}
+	keys := make([]Key, 0, len(names))
+	for _, name := range names {
+		secret := name == TLSServerPassword || name == TLSClientPassword
+		keys = append(keys, Key{Name: name, Kind: Text, Own: true, Secret: secret})
 	}
 	return keys
 }

@@ -151,18 +151,25 @@ func (s Settings) Forbidden(names []string) []string {
 // Render writes all settings as the stock answer to GET_NAMESRV_CONFIG does: one
 // key=value line each, sorted, in UTF-8 and not escaped. Only line breaks inside a
 // value are, or they would look like further settings. It holds every stock key,
-// every unknown key that was given, and those of the server's own that have a value.
-func (s Settings) Render() []byte {
+// every unknown key that was given, and those of the server's own that have a value
+// and are no secret.
+func (s Settings) Render() []byte { return s.render(false) }
+
+// RenderAll is Render with the secrets, for the server's own file.
+func (s Settings) RenderAll() []byte { return s.render(true) }
+
+func (s Settings) render(secrets bool) []byte {
 	shown := maps.Clone(s.set)
 	if shown == nil {
 		shown = make(map[string]string)
 	}
 	for _, key := range table {
-		if value, _ := s.Value(key.Name); value != "" || !key.Own {
-			shown[key.Name] = value
-		} else {
+		value, _ := s.Value(key.Name)
+		if key.Own && value == "" || key.Secret && !secrets {
 			delete(shown, key.Name)
+			continue
 		}
+		shown[key.Name] = value
 	}
 	breaks := strings.NewReplacer("\n", `\n`, "\r", `\r`)
 	var text []byte

@@ -24,6 +24,7 @@ const (
 	V3_0_11 = 37  // from here on a registration carries filter servers around its topic table
 	V4_9_4  = 401 // from here on a client takes the Standard dialect
 	V5_0_0  = 413 // from here on a compressed registration ends with static topics
+	V5_3_1  = 475 // above it a peer understands GO_AWAY
 
 	// MaxVersion is the newest ordinal there is (HIGHER_VERSION); a greater one in a header counts as this one.
 	MaxVersion = 612

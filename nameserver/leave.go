@@ -1,0 +1,67 @@
+package nameserver
+
+import (
+	"context"
+	"time"
+
+	"namesrv/remoting"
+	"namesrv/remoting/protocol"
+)
+
+const remarkGoAway = "please go away"
+
+// Leave makes every request of a peer that understands it be answered with
+// GO_AWAY: open another connection and ask again. It is to be called once the
+// listener is closed, or that other connection comes here and goes on failing.
+func (s *Service) Leave() { s.leaving.Store(true) }
+
+// leaves says whether a request is to be answered with GO_AWAY.
+func (s *Service) leaves(req *protocol.Command) bool {
+	return s.leaving.Load() && req.Version > protocol.V5_3_1
+}
+
+// polite wraps a processor so that it says good-bye after Leave.
+func (s *Service) polite(p remoting.Processor) remoting.Processor {
+	handle, inline := p.Handle, p.Inline
+	p.Handle = func(ctx context.Context, c *remoting.Conn, req *protocol.Command) *protocol.Command {
+		if s.leaves(req) {
+			return protocol.NewResponse(protocol.GoAway, remarkGoAway)
+		}
+		return handle(ctx, c, req)
+	}
+	if inline != nil {
+		p.Inline = func(c *remoting.Conn, req *protocol.Command) (*protocol.Command, bool) {
+			if s.leaves(req) {
+				return nil, false
+			}
+			return inline(c, req)
+		}
+	}
+	return p
+}
+
+const (
+	printFirst = time.Minute
+	printEvery = 10 * time.Minute
+)
+
+// PrintTables writes the KV table to the log, a minute after the start and then
+// every ten, until ctx ends: operators of the stock server look for it there.
+func (s *Service) PrintTables(ctx context.Context) {
+	t := time.NewTimer(printFirst)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+		for ns := range s.tables.State().Namespaces() {
+			s.log.Info("kv namespace", "namespace", ns.Name, "keys", ns.Len())
+			for k, v := range ns.All() {
+				s.log.Info("kv", "namespace", ns.Name, "key", k, "value", v)
+			}
+		}
+		t.Reset(printEvery)
+	}
+}
