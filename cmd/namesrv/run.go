@@ -12,6 +12,7 @@ import (
 	"namesrv/cluster"
 	"namesrv/nameserver"
 	"namesrv/remoting"
+	"namesrv/remoting/gate"
 )
 
 const (
@@ -31,6 +32,7 @@ type runningPeer struct {
 	node     *cluster.Node
 	service  *nameserver.Service
 	metrics  *metrics
+	gate     *gate.Gate
 	wire     *remoting.Server
 	http     *admin.Server
 	served   chan error // what Serve of either server ended with
@@ -48,11 +50,11 @@ func runServer(ctx context.Context, cfg *serverConfig) error {
 	working.Go(func() { p.service.PrintTables(background) })
 	err = p.serve(ctx)
 	stopBackground()
-	working.Wait()
 	if errors.Is(err, errFatal) {
 		p.cut()
 		return err
 	}
+	working.Wait()
 	return errors.Join(err, p.stop())
 }
 
@@ -64,6 +66,14 @@ func startPeer(cfg *serverConfig) (*runningPeer, error) {
 	if err := checkFree(cfg.Listen); err != nil {
 		return nil, err
 	}
+	var err error
+	if p.gate, err = clientGate(cfg); err != nil {
+		return nil, err
+	}
+	dial, err := brokerDial(cfg)
+	if err != nil {
+		return nil, err
+	}
 	adminListener, err := net.Listen("tcp", cfg.AdminListen.String())
 	if err != nil {
 		return nil, bindError("--admin-listen", cfg.AdminListen, err)
@@ -73,7 +83,7 @@ func startPeer(cfg *serverConfig) (*runningPeer, error) {
 		return nil, errors.Join(bindError("--peer-listen", cfg.PeerListen, err), adminListener.Close())
 	}
 	p.tables, p.sessions = nameserver.NewTables(), nameserver.NewSessions()
-	p.client = remoting.NewClient(remoting.ClientConfig{Logger: cfg.Logger.Named("remoting")})
+	p.client = remoting.NewClient(remoting.ClientConfig{Dial: dial, Logger: cfg.Logger.Named("remoting")})
 	p.clock = nameserver.NewClock(nameserver.ClockConfig{Interval: cfg.Settings.ScanInterval(), Sender: p.client, Logger: cfg.Logger.Named("liveness")}, p.tables, p.sessions)
 	conf, err := p.clusterConfig(peerListener, adminListener)
 	if err != nil {
