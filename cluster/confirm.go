@@ -23,6 +23,9 @@ import (
 // Raft's own VerifyLeader is not enough: it can credit answers to requests that
 // were sent before the question, and it counts non-voters.
 func (n *Node) Confirm(ctx context.Context, heard ...string) (expiring bool, err error) {
+	if n.removed.Load() {
+		return false, ErrRemoved
+	}
 	if n.reach.gone() {
 		return false, ErrNoLeader
 	}
@@ -109,12 +112,12 @@ func (n *Node) tryConfirm(ctx context.Context) error {
 // what is applied here is all that was ever acknowledged, and nobody need be asked.
 func (n *Node) Confirmed() bool {
 	r := n.raft()
-	return r != nil && n.leadsIn(n.machine.ownNoop.Load()) && n.isLone(r)
+	return r != nil && !n.removed.Load() && n.leadsIn(n.machine.ownNoop.Load()) && n.isLone(r)
 }
 
 // EverConfirmed says whether this process has once shown a confirmed state. Until
 // then its tables may be older than what it answered before a restart.
-func (n *Node) EverConfirmed() bool { return n.confirmed.Load() }
+func (n *Node) EverConfirmed() bool { return n.confirmed.Load() && !n.removed.Load() }
 
 type loneAt struct {
 	lastIndex uint64

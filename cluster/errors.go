@@ -17,6 +17,12 @@ var (
 	ErrStopped = errors.New("cluster member is stopped")
 	// ErrOtherNode says that a data directory belongs to a node of another id.
 	ErrOtherNode = errors.New("data directory belongs to another node")
+	// ErrOtherCluster says that a data directory belongs to another cluster than the
+	// peers that were named.
+	ErrOtherCluster = errors.New("data directory belongs to another cluster")
+	// ErrRemoved says that the group has removed this member: it answers nothing any
+	// more, and its data directory is not opened again.
+	ErrRemoved = errors.New("this peer was removed from its cluster")
 	// ErrInUse says that another process holds the data directory.
 	ErrInUse = errors.New("data directory is in use by another process")
 )

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -155,10 +156,49 @@ func differing(a, b map[string]string) []string {
 	return keys
 }
 
+// compareClusters asks the peers that the command line names which cluster they
+// belong to: with the directory of another one this peer would go on alone beside
+// them. It returns those that did not answer.
+func (n *Node) compareClusters(addrs []string) (unanswered []string, err error) {
+	own := n.identity().UUID
+	replies := make([]*clusterpb.FormReply, len(addrs))
+	var wg sync.WaitGroup
+	for i, addr := range addrs {
+		wg.Go(func() { replies[i], _ = n.askForm(addr, nil) })
+	}
+	wg.Wait()
+	for i, r := range replies {
+		switch {
+		case r == nil || r.Uuid == "":
+			unanswered = append(unanswered, addrs[i])
+		case r.Uuid != own:
+			return nil, fmt.Errorf("%w: %s belongs to cluster %s, but peer %s of --join to cluster %s: give the right --data-dir, or empty this one and let the peer join anew", ErrOtherCluster, n.cfg.DataDir, own, addrs[i], r.Uuid)
+		}
+	}
+	return unanswered, nil
+}
+
+// compareLater goes on asking those that did not answer at the start.
+func (n *Node) compareLater(addrs []string) {
+	for pause := time.Second; len(addrs) > 0; pause = min(2*pause, time.Minute) {
+		select {
+		case <-time.After(pause):
+		case <-n.ctx.Done():
+			return
+		}
+		var err error
+		if addrs, err = n.compareClusters(addrs); err != nil {
+			n.fail(err)
+			return
+		}
+	}
+}
+
 func (n *Node) serveForm() answer {
 	id := n.identity()
 	return answerOf(&clusterpb.FormReply{Member: id.MemberID, Node: id.NodeID, Address: n.cfg.Advertise, Uuid: id.UUID,
-		List: slices.Sorted(slices.Values(n.cfg.Join)), Facts: n.cfg.Facts})
+		List: slices.Sorted(slices.Values(n.cfg.Join)), Facts: n.cfg.Facts,
+		Waiting: n.cfg.Expect == 0 && !n.cfg.Single, Since: id.Since})
 }
 
 // serveAdmit takes this empty directory into a cluster. Said twice, it changes

@@ -141,3 +141,17 @@ func TestConfigIsChecked(t *testing.T) {
 		})
 	}
 }
+
+func TestDirectoryOfAnotherClusterIsRefused(t *testing.T) {
+	nodes := three(t)
+	stranger := single(t)
+	stranger.Close()
+	lost := nodes[2]
+	lost.Close()
+	lost.cfg.DataDir, lost.cfg.NodeID = stranger.cfg.DataDir, stranger.cfg.NodeID
+	cfg, _ := testConfig(t, lost.cfg.NodeID, listen(t))
+	cfg.DataDir, cfg.Expect, cfg.Join, cfg.Advertise = lost.cfg.DataDir, 3, lost.cfg.Join, lost.cfg.Advertise
+	if _, err := Open(cfg); !errors.Is(err, ErrOtherCluster) {
+		t.Errorf("%v, want ErrOtherCluster", err)
+	}
+}

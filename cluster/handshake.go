@@ -28,13 +28,17 @@ const (
 // errRefused says that the other side answered the handshake with an error.
 var errRefused = errors.New("peer refused the connection")
 
-// greet opens a connection that this node dialled. An empty to, or an empty UUID
-// of its own, leaves the connection good for form and admit exchanges only.
+// greet opens a connection that this node dialled. With an empty to, whoever
+// answers is only asked who it is: no cluster is named, and the connection is
+// good for form and admit exchanges only.
 func (n *Node) greet(c net.Conn, kind byte, to string) (member string, err error) {
 	id := n.identity()
 	c.SetDeadline(time.Now().Add(handshakeTimeout))
 	defer c.SetDeadline(time.Time{})
-	hello := &clusterpb.Hello{Version: peerProtocol, Uuid: id.UUID, From: id.MemberID, To: to}
+	hello := &clusterpb.Hello{Version: peerProtocol, From: id.MemberID, To: to}
+	if to != "" {
+		hello.Uuid = id.UUID
+	}
 	if err := writeMessage(c, []byte{kind}, hello); err != nil {
 		return "", fmt.Errorf("handshake: %w", err)
 	}

@@ -21,6 +21,11 @@ type identity struct {
 	NodeID   string `json:"node_id"`
 	MemberID string `json:"member_id"`
 	UUID     string `json:"cluster_uuid,omitempty"`
+	// Since is the log index of a committed configuration that held this member; 0
+	// while it was in none.
+	Since uint64 `json:"member_since,omitempty"`
+	// Removed says that a later one did not: the directory is of no use any more.
+	Removed bool `json:"removed,omitempty"`
 }
 
 // NodeIDOf returns the node id that a data directory remembers; empty when it
@@ -55,6 +60,9 @@ func loadIdentity(dir, nodeID string) (identity, error) {
 	}
 	if id.NodeID != nodeID {
 		return identity{}, fmt.Errorf("%w: %s holds node %q, this one is %q: give --node-id %s or another --data-dir", ErrOtherNode, dir, id.NodeID, nodeID, id.NodeID)
+	}
+	if id.Removed {
+		return identity{}, removedError(id, dir)
 	}
 	return id, nil
 }

@@ -34,6 +34,7 @@ type machine struct {
 	uuid   string
 	formed bool
 	peers  map[string]*clusterpb.Peer
+	group  membership
 	news   chan struct{} // closed and replaced when uuid, formed, peers or members changed
 	broken error
 }
@@ -44,8 +45,8 @@ type applyResult struct {
 	err    error
 }
 
-func newMachine(app StateMachine, member string, a *applied, fail func(error)) *machine {
-	return &machine{app: app, member: member, applied: a, fail: fail,
+func newMachine(app StateMachine, id identity, a *applied, fail func(error)) *machine {
+	return &machine{app: app, member: id.MemberID, applied: a, fail: fail, group: membership{since: id.Since},
 		noop: make(chan struct{}, 1), peers: map[string]*clusterpb.Peer{}, news: make(chan struct{})}
 }
 
@@ -87,6 +88,8 @@ func (m *machine) applyEntry(l *raft.Log) (applyResult, error) {
 	case clusterpb.Envelope_KIND_FORMED:
 		m.change(func() { m.formed = true })
 		return applyResult{}, nil
+	case clusterpb.Envelope_KIND_REPLACE:
+		return applyResult{}, m.applyReplace(e.Payload)
 	}
 	return applyResult{}, fmt.Errorf("%w (kind %d)", errUnknownEntry, e.Kind)
 }
@@ -140,6 +143,7 @@ func (m *machine) StoreConfiguration(index uint64, c raft.Configuration) {
 				delete(m.peers, id)
 			}
 		}
+		m.group.follow(index, c, m.member)
 	})
 	m.applied.set(index)
 }
@@ -173,6 +177,7 @@ type view struct {
 	uuid   string
 	formed bool
 	peers  map[string]*clusterpb.Peer
+	group  membership
 	news   <-chan struct{}
 }
 
@@ -183,7 +188,7 @@ func (m *machine) view() view {
 	for id, p := range m.peers {
 		peers[id] = p // never changed once stored
 	}
-	return view{uuid: m.uuid, formed: m.formed, peers: peers, news: m.news}
+	return view{uuid: m.uuid, formed: m.formed, peers: peers, group: m.group, news: m.news}
 }
 
 func (m *machine) isBroken() error {
@@ -224,6 +229,7 @@ func (m *machine) Restore(rc io.ReadCloser) error {
 		for _, p := range st.Peers {
 			m.peers[p.Member] = p
 		}
+		m.group.restore(st, m.member)
 	})
 	m.applied.set(st.Applied)
 	return nil

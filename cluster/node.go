@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -22,7 +23,8 @@ type Node struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup // goroutines that end with ctx
 
-	admitMu sync.Mutex // one admission at a time; nothing else is locked under it
+	admitMu sync.Mutex // one admission at a time; only idMu is locked under it
+	idMu    sync.Mutex // one change of identity.json at a time
 	lock    *os.File
 	mux     *mux
 	peers   *peers
@@ -39,6 +41,7 @@ type Node struct {
 	known     bool                              // it did so when it was opened
 	lone      atomic.Pointer[loneAt]
 	confirmed atomic.Bool
+	removed   atomic.Bool
 	stats     counters
 
 	failOnce  sync.Once
@@ -86,7 +89,7 @@ func newNode(cfg Config, lock *os.File, id identity) *Node {
 	n.mux = &mux{listener: cfg.Listener, tls: cfg.TLS, welcome: n.welcome, commands: n.serveCommands,
 		raft: make(chan net.Conn), done: make(chan struct{}), conns: make(map[net.Conn]struct{}), log: n.log}
 	n.peers = newPeers(n)
-	n.machine = newMachine(cfg.Machine, id.MemberID, &n.applied, n.fail)
+	n.machine = newMachine(cfg.Machine, id, &n.applied, n.fail)
 	n.reach = newReach(n.ctx, n.tryConfirm)
 	n.wg.Go(n.reach.tick)
 	n.lead = &rounds{ctx: n.ctx, do: n.confirmAsLeader}
@@ -98,6 +101,12 @@ func (n *Node) begin() error {
 	id := n.identity()
 	switch {
 	case id.UUID != "":
+		others := slices.DeleteFunc(slices.Clone(n.cfg.Join), func(addr string) bool { return addr == n.cfg.Advertise })
+		unanswered, err := n.compareClusters(others)
+		if err != nil {
+			return err
+		}
+		n.wg.Go(func() { n.compareLater(unanswered) })
 		return n.startRaft("")
 	case n.cfg.Single:
 		return n.startRaft(newUUID())
@@ -150,6 +159,7 @@ func (n *Node) startRaft(newUUID string) error {
 	close(n.admitted)
 	n.wg.Go(func() { n.watchLeadership(notify) })
 	n.wg.Go(n.announce)
+	n.wg.Go(n.watchMembership)
 	if isLoneVoter(r.GetConfiguration().Configuration(), n.identity().MemberID) {
 		n.wg.Go(func() { trans.standNow(n.ctx) })
 	}
@@ -168,8 +178,14 @@ func (n *Node) raft() *raft.Raft {
 
 // setUUID writes down which cluster this directory belongs to.
 func (n *Node) setUUID(uuid string) error {
+	return n.changeIdentity(func(id *identity) { id.UUID = uuid })
+}
+
+func (n *Node) changeIdentity(change func(id *identity)) error {
+	n.idMu.Lock()
+	defer n.idMu.Unlock()
 	id := n.identity()
-	id.UUID = uuid
+	change(&id)
 	if err := id.save(n.cfg.DataDir); err != nil {
 		return err
 	}

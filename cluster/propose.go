@@ -39,6 +39,9 @@ func (n *Node) ProposeInTerm(ctx context.Context, term uint64, command []byte) (
 
 func (n *Node) propose(ctx context.Context, raw []byte) ([]byte, error) {
 	for {
+		if n.removed.Load() {
+			return nil, ErrRemoved
+		}
 		if n.reach.gone() {
 			return nil, ErrNoLeader
 		}

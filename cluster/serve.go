@@ -88,12 +88,16 @@ func (s *session) serve(ctx context.Context, kind byte, left time.Duration, payl
 		return answer{status: statusNotServed, payload: []byte("this connection is good for form and admit only")}
 	}
 	switch kind {
-	case msgConfirm:
+	case msgConfirm, msgPropose:
+		if !s.node.isMember(s.who.from) {
+			return answer{status: statusNoLeader, payload: []byte("no member of the group: " + s.who.from)}
+		}
+		if kind == msgPropose {
+			return s.node.servePropose(ctx, payload)
+		}
 		return s.node.serveConfirm(ctx, s.who.from, payload)
-	case msgPropose:
-		return s.node.servePropose(ctx, payload)
 	case msgStatus:
-		return answerOf(s.node.ownStatus())
+		return s.node.serveStatus(ctx, payload)
 	case msgApp:
 		out, err := s.node.cfg.Serve(s.who.from, payload)
 		if err != nil {

@@ -35,6 +35,7 @@ func encodeState(v view, index uint64) []byte {
 	for _, id := range slices.Sorted(maps.Keys(v.peers)) {
 		st.Peers = append(st.Peers, v.peers[id])
 	}
+	v.group.store(st)
 	raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(st)
 	if err != nil {
 		panic(fmt.Sprintf("cluster: encode own state: %v", err)) // strings were valid UTF-8 when they were decoded

@@ -53,7 +53,7 @@ func TestDamagedSnapshotChangesNothing(t *testing.T) {
 	for name, raw := range tests {
 		t.Run(name, func(t *testing.T) {
 			app := &listMachine{commands: []string{"kept"}}
-			m := newMachine(app, "n1-1", new(applied), func(error) {})
+			m := newMachine(app, identity{MemberID: "n1-1"}, new(applied), func(error) {})
 			if err := m.Restore(io.NopCloser(bytes.NewReader(raw))); err == nil {
 				t.Error("restored")
 			}

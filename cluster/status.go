@@ -107,7 +107,9 @@ func (n *Node) statusOf(ctx context.Context, s raft.Server) (*clusterpb.StatusRe
 }
 
 func (n *Node) ownStatus() *clusterpb.StatusReply {
-	st := &clusterpb.StatusReply{Member: n.identity().MemberID, Version: n.cfg.Version, Applied: n.applied.get()}
+	g := n.machine.view().group
+	st := &clusterpb.StatusReply{Member: n.identity().MemberID, Version: n.cfg.Version, Applied: n.applied.get(),
+		ConfigurationIndex: g.index, Members: g.members()}
 	if r := n.raft(); r != nil {
 		_, leader := r.LeaderWithID()
 		st.Term, st.LastIndex, st.Leader = r.CurrentTerm(), r.LastIndex(), string(leader)

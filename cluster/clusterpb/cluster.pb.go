@@ -34,6 +34,7 @@ const (
 	Envelope_KIND_INIT        Envelope_Kind = 3 // the first command of a cluster
 	Envelope_KIND_PEER        Envelope_Kind = 4 // a peer's addresses
 	Envelope_KIND_FORMED      Envelope_Kind = 5 // the first N voters are in: admission now takes an admin
+	Envelope_KIND_REPLACE     Envelope_Kind = 6 // a newcomer takes the place of a member once it has caught up
 )
 
 // Enum value maps for Envelope_Kind.
@@ -45,6 +46,7 @@ var (
 		3: "KIND_INIT",
 		4: "KIND_PEER",
 		5: "KIND_FORMED",
+		6: "KIND_REPLACE",
 	}
 	Envelope_Kind_value = map[string]int32{
 		"KIND_UNSPECIFIED": 0,
@@ -53,6 +55,7 @@ var (
 		"KIND_INIT":        3,
 		"KIND_PEER":        4,
 		"KIND_FORMED":      5,
+		"KIND_REPLACE":     6,
 	}
 )
 
@@ -428,13 +431,16 @@ func (x *Peer) GetVersion() string {
 
 // State is the cluster's own part of a snapshot.
 type State struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Uuid          string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
-	Formed        bool                   `protobuf:"varint,2,opt,name=formed,proto3" json:"formed,omitempty"`
-	Peers         []*Peer                `protobuf:"bytes,3,rep,name=peers,proto3" json:"peers,omitempty"`      // sorted by member
-	Applied       uint64                 `protobuf:"varint,4,opt,name=applied,proto3" json:"applied,omitempty"` // last log index in this snapshot
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state              protoimpl.MessageState `protogen:"open.v1"`
+	Uuid               string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
+	Formed             bool                   `protobuf:"varint,2,opt,name=formed,proto3" json:"formed,omitempty"`
+	Peers              []*Peer                `protobuf:"bytes,3,rep,name=peers,proto3" json:"peers,omitempty"`                                                      // sorted by member
+	Applied            uint64                 `protobuf:"varint,4,opt,name=applied,proto3" json:"applied,omitempty"`                                                 // last log index in this snapshot
+	ConfigurationIndex uint64                 `protobuf:"varint,5,opt,name=configuration_index,json=configurationIndex,proto3" json:"configuration_index,omitempty"` // log index of the configuration in servers
+	Servers            []*Server              `protobuf:"bytes,6,rep,name=servers,proto3" json:"servers,omitempty"`                                                  // the committed configuration
+	Replacing          []*Replace             `protobuf:"bytes,7,rep,name=replacing,proto3" json:"replacing,omitempty"`                                              // not done yet; sorted by member
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *State) Reset() {
@@ -495,6 +501,140 @@ func (x *State) GetApplied() uint64 {
 	return 0
 }
 
+func (x *State) GetConfigurationIndex() uint64 {
+	if x != nil {
+		return x.ConfigurationIndex
+	}
+	return 0
+}
+
+func (x *State) GetServers() []*Server {
+	if x != nil {
+		return x.Servers
+	}
+	return nil
+}
+
+func (x *State) GetReplacing() []*Replace {
+	if x != nil {
+		return x.Replacing
+	}
+	return nil
+}
+
+type Server struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Member        string                 `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
+	Address       string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
+	Voter         bool                   `protobuf:"varint,3,opt,name=voter,proto3" json:"voter,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Server) Reset() {
+	*x = Server{}
+	mi := &file_cluster_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Server) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Server) ProtoMessage() {}
+
+func (x *Server) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Server.ProtoReflect.Descriptor instead.
+func (*Server) Descriptor() ([]byte, []int) {
+	return file_cluster_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Server) GetMember() string {
+	if x != nil {
+		return x.Member
+	}
+	return ""
+}
+
+func (x *Server) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *Server) GetVoter() bool {
+	if x != nil {
+		return x.Voter
+	}
+	return false
+}
+
+// Replace says that member is to take the place of old.
+type Replace struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Member        string                 `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
+	Old           string                 `protobuf:"bytes,2,opt,name=old,proto3" json:"old,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Replace) Reset() {
+	*x = Replace{}
+	mi := &file_cluster_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Replace) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Replace) ProtoMessage() {}
+
+func (x *Replace) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Replace.ProtoReflect.Descriptor instead.
+func (*Replace) Descriptor() ([]byte, []int) {
+	return file_cluster_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Replace) GetMember() string {
+	if x != nil {
+		return x.Member
+	}
+	return ""
+}
+
+func (x *Replace) GetOld() string {
+	if x != nil {
+		return x.Old
+	}
+	return ""
+}
+
 // FormReply is what a peer shows to the one that forms the cluster.
 type FormReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -504,13 +644,15 @@ type FormReply struct {
 	Uuid          string                 `protobuf:"bytes,4,opt,name=uuid,proto3" json:"uuid,omitempty"`                                                                             // empty: an empty directory
 	List          []string               `protobuf:"bytes,5,rep,name=list,proto3" json:"list,omitempty"`                                                                             // sorted
 	Facts         map[string]string      `protobuf:"bytes,6,rep,name=facts,proto3" json:"facts,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // settings that every peer must share
+	Waiting       bool                   `protobuf:"varint,7,opt,name=waiting,proto3" json:"waiting,omitempty"`                                                                      // started to be admitted, not to form a cluster
+	Since         uint64                 `protobuf:"varint,8,opt,name=since,proto3" json:"since,omitempty"`                                                                          // log index of a configuration that held this member; 0 = it was in none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *FormReply) Reset() {
 	*x = FormReply{}
-	mi := &file_cluster_proto_msgTypes[6]
+	mi := &file_cluster_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -522,7 +664,7 @@ func (x *FormReply) String() string {
 func (*FormReply) ProtoMessage() {}
 
 func (x *FormReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_proto_msgTypes[6]
+	mi := &file_cluster_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -535,7 +677,7 @@ func (x *FormReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FormReply.ProtoReflect.Descriptor instead.
 func (*FormReply) Descriptor() ([]byte, []int) {
-	return file_cluster_proto_rawDescGZIP(), []int{6}
+	return file_cluster_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *FormReply) GetMember() string {
@@ -580,6 +722,20 @@ func (x *FormReply) GetFacts() map[string]string {
 	return nil
 }
 
+func (x *FormReply) GetWaiting() bool {
+	if x != nil {
+		return x.Waiting
+	}
+	return false
+}
+
+func (x *FormReply) GetSince() uint64 {
+	if x != nil {
+		return x.Since
+	}
+	return 0
+}
+
 type Admit struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Uuid          string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
@@ -589,7 +745,7 @@ type Admit struct {
 
 func (x *Admit) Reset() {
 	*x = Admit{}
-	mi := &file_cluster_proto_msgTypes[7]
+	mi := &file_cluster_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -601,7 +757,7 @@ func (x *Admit) String() string {
 func (*Admit) ProtoMessage() {}
 
 func (x *Admit) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_proto_msgTypes[7]
+	mi := &file_cluster_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -614,7 +770,7 @@ func (x *Admit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admit.ProtoReflect.Descriptor instead.
 func (*Admit) Descriptor() ([]byte, []int) {
-	return file_cluster_proto_rawDescGZIP(), []int{7}
+	return file_cluster_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Admit) GetUuid() string {
@@ -634,7 +790,7 @@ type ConfirmRequest struct {
 
 func (x *ConfirmRequest) Reset() {
 	*x = ConfirmRequest{}
-	mi := &file_cluster_proto_msgTypes[8]
+	mi := &file_cluster_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -646,7 +802,7 @@ func (x *ConfirmRequest) String() string {
 func (*ConfirmRequest) ProtoMessage() {}
 
 func (x *ConfirmRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_proto_msgTypes[8]
+	mi := &file_cluster_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -659,7 +815,7 @@ func (x *ConfirmRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmRequest.ProtoReflect.Descriptor instead.
 func (*ConfirmRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_proto_rawDescGZIP(), []int{8}
+	return file_cluster_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ConfirmRequest) GetHeard() [][]byte {
@@ -679,7 +835,7 @@ type ConfirmReply struct {
 
 func (x *ConfirmReply) Reset() {
 	*x = ConfirmReply{}
-	mi := &file_cluster_proto_msgTypes[9]
+	mi := &file_cluster_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -691,7 +847,7 @@ func (x *ConfirmReply) String() string {
 func (*ConfirmReply) ProtoMessage() {}
 
 func (x *ConfirmReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_proto_msgTypes[9]
+	mi := &file_cluster_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -704,7 +860,7 @@ func (x *ConfirmReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmReply.ProtoReflect.Descriptor instead.
 func (*ConfirmReply) Descriptor() ([]byte, []int) {
-	return file_cluster_proto_rawDescGZIP(), []int{9}
+	return file_cluster_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ConfirmReply) GetIndex() uint64 {
@@ -731,7 +887,7 @@ type ProposeReply struct {
 
 func (x *ProposeReply) Reset() {
 	*x = ProposeReply{}
-	mi := &file_cluster_proto_msgTypes[10]
+	mi := &file_cluster_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -743,7 +899,7 @@ func (x *ProposeReply) String() string {
 func (*ProposeReply) ProtoMessage() {}
 
 func (x *ProposeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_proto_msgTypes[10]
+	mi := &file_cluster_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -756,7 +912,7 @@ func (x *ProposeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProposeReply.ProtoReflect.Descriptor instead.
 func (*ProposeReply) Descriptor() ([]byte, []int) {
-	return file_cluster_proto_rawDescGZIP(), []int{10}
+	return file_cluster_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ProposeReply) GetIndex() uint64 {
@@ -773,22 +929,70 @@ func (x *ProposeReply) GetResult() []byte {
 	return nil
 }
 
-type StatusReply struct {
+// StatusRequest asks for a member's state, at the earliest when its tables show
+// the given log index.
+type StatusRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Member        string                 `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
-	Term          uint64                 `protobuf:"varint,2,opt,name=term,proto3" json:"term,omitempty"`
-	LastIndex     uint64                 `protobuf:"varint,3,opt,name=last_index,json=lastIndex,proto3" json:"last_index,omitempty"`
-	Applied       uint64                 `protobuf:"varint,4,opt,name=applied,proto3" json:"applied,omitempty"`
-	Leader        string                 `protobuf:"bytes,5,opt,name=leader,proto3" json:"leader,omitempty"`
-	Version       string                 `protobuf:"bytes,6,opt,name=version,proto3" json:"version,omitempty"`
-	Serving       bool                   `protobuf:"varint,7,opt,name=serving,proto3" json:"serving,omitempty"`
+	AtLeast       uint64                 `protobuf:"varint,1,opt,name=at_least,json=atLeast,proto3" json:"at_least,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *StatusRequest) Reset() {
+	*x = StatusRequest{}
+	mi := &file_cluster_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StatusRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StatusRequest) ProtoMessage() {}
+
+func (x *StatusRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
+func (*StatusRequest) Descriptor() ([]byte, []int) {
+	return file_cluster_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *StatusRequest) GetAtLeast() uint64 {
+	if x != nil {
+		return x.AtLeast
+	}
+	return 0
+}
+
+type StatusReply struct {
+	state              protoimpl.MessageState `protogen:"open.v1"`
+	Member             string                 `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
+	Term               uint64                 `protobuf:"varint,2,opt,name=term,proto3" json:"term,omitempty"`
+	LastIndex          uint64                 `protobuf:"varint,3,opt,name=last_index,json=lastIndex,proto3" json:"last_index,omitempty"`
+	Applied            uint64                 `protobuf:"varint,4,opt,name=applied,proto3" json:"applied,omitempty"`
+	Leader             string                 `protobuf:"bytes,5,opt,name=leader,proto3" json:"leader,omitempty"`
+	Version            string                 `protobuf:"bytes,6,opt,name=version,proto3" json:"version,omitempty"`
+	Serving            bool                   `protobuf:"varint,7,opt,name=serving,proto3" json:"serving,omitempty"`
+	ConfigurationIndex uint64                 `protobuf:"varint,8,opt,name=configuration_index,json=configurationIndex,proto3" json:"configuration_index,omitempty"` // of the newest configuration known to be committed; 0 = none
+	Members            []string               `protobuf:"bytes,9,rep,name=members,proto3" json:"members,omitempty"`                                                  // its members
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
+}
+
 func (x *StatusReply) Reset() {
 	*x = StatusReply{}
-	mi := &file_cluster_proto_msgTypes[11]
+	mi := &file_cluster_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -800,7 +1004,7 @@ func (x *StatusReply) String() string {
 func (*StatusReply) ProtoMessage() {}
 
 func (x *StatusReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_proto_msgTypes[11]
+	mi := &file_cluster_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -813,7 +1017,7 @@ func (x *StatusReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusReply.ProtoReflect.Descriptor instead.
 func (*StatusReply) Descriptor() ([]byte, []int) {
-	return file_cluster_proto_rawDescGZIP(), []int{11}
+	return file_cluster_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *StatusReply) GetMember() string {
@@ -865,6 +1069,377 @@ func (x *StatusReply) GetServing() bool {
 	return false
 }
 
+func (x *StatusReply) GetConfigurationIndex() uint64 {
+	if x != nil {
+		return x.ConfigurationIndex
+	}
+	return 0
+}
+
+func (x *StatusReply) GetMembers() []string {
+	if x != nil {
+		return x.Members
+	}
+	return nil
+}
+
+// MemberRequest asks the leader to change who belongs to the group, or who
+// leads it. It is sent once and never passed on by the one that gets it from
+// another member.
+type MemberRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Kind:
+	//
+	//	*MemberRequest_Join
+	//	*MemberRequest_Remove
+	//	*MemberRequest_Transfer
+	Kind          isMemberRequest_Kind `protobuf_oneof:"kind"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MemberRequest) Reset() {
+	*x = MemberRequest{}
+	mi := &file_cluster_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MemberRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MemberRequest) ProtoMessage() {}
+
+func (x *MemberRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MemberRequest.ProtoReflect.Descriptor instead.
+func (*MemberRequest) Descriptor() ([]byte, []int) {
+	return file_cluster_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *MemberRequest) GetKind() isMemberRequest_Kind {
+	if x != nil {
+		return x.Kind
+	}
+	return nil
+}
+
+func (x *MemberRequest) GetJoin() *Join {
+	if x != nil {
+		if x, ok := x.Kind.(*MemberRequest_Join); ok {
+			return x.Join
+		}
+	}
+	return nil
+}
+
+func (x *MemberRequest) GetRemove() *Remove {
+	if x != nil {
+		if x, ok := x.Kind.(*MemberRequest_Remove); ok {
+			return x.Remove
+		}
+	}
+	return nil
+}
+
+func (x *MemberRequest) GetTransfer() *Transfer {
+	if x != nil {
+		if x, ok := x.Kind.(*MemberRequest_Transfer); ok {
+			return x.Transfer
+		}
+	}
+	return nil
+}
+
+type isMemberRequest_Kind interface {
+	isMemberRequest_Kind()
+}
+
+type MemberRequest_Join struct {
+	Join *Join `protobuf:"bytes,1,opt,name=join,proto3,oneof"`
+}
+
+type MemberRequest_Remove struct {
+	Remove *Remove `protobuf:"bytes,2,opt,name=remove,proto3,oneof"`
+}
+
+type MemberRequest_Transfer struct {
+	Transfer *Transfer `protobuf:"bytes,3,opt,name=transfer,proto3,oneof"`
+}
+
+func (*MemberRequest_Join) isMemberRequest_Kind() {}
+
+func (*MemberRequest_Remove) isMemberRequest_Kind() {}
+
+func (*MemberRequest_Transfer) isMemberRequest_Kind() {}
+
+type Join struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Node          string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"` // --node-id that the peer at address must have
+	Address       string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
+	Replace       bool                   `protobuf:"varint,3,opt,name=replace,proto3" json:"replace,omitempty"` // take the place of a member of the same node id
+	Self          bool                   `protobuf:"varint,4,opt,name=self,proto3" json:"self,omitempty"`       // the newcomer asks for itself
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Join) Reset() {
+	*x = Join{}
+	mi := &file_cluster_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Join) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Join) ProtoMessage() {}
+
+func (x *Join) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Join.ProtoReflect.Descriptor instead.
+func (*Join) Descriptor() ([]byte, []int) {
+	return file_cluster_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *Join) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *Join) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *Join) GetReplace() bool {
+	if x != nil {
+		return x.Replace
+	}
+	return false
+}
+
+func (x *Join) GetSelf() bool {
+	if x != nil {
+		return x.Self
+	}
+	return false
+}
+
+type Remove struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"` // node id or member id
+	Force         bool                   `protobuf:"varint,2,opt,name=force,proto3" json:"force,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Remove) Reset() {
+	*x = Remove{}
+	mi := &file_cluster_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Remove) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Remove) ProtoMessage() {}
+
+func (x *Remove) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Remove.ProtoReflect.Descriptor instead.
+func (*Remove) Descriptor() ([]byte, []int) {
+	return file_cluster_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *Remove) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Remove) GetForce() bool {
+	if x != nil {
+		return x.Force
+	}
+	return false
+}
+
+type Transfer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	To            string                 `protobuf:"bytes,1,opt,name=to,proto3" json:"to,omitempty"` // node id or member id; empty: whoever is most up to date
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Transfer) Reset() {
+	*x = Transfer{}
+	mi := &file_cluster_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Transfer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Transfer) ProtoMessage() {}
+
+func (x *Transfer) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Transfer.ProtoReflect.Descriptor instead.
+func (*Transfer) Descriptor() ([]byte, []int) {
+	return file_cluster_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *Transfer) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
+type MemberReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Member        string                 `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
+	Node          string                 `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	Outcome       string                 `protobuf:"bytes,3,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	VotersBefore  uint32                 `protobuf:"varint,4,opt,name=voters_before,json=votersBefore,proto3" json:"voters_before,omitempty"`
+	VotersAfter   uint32                 `protobuf:"varint,5,opt,name=voters_after,json=votersAfter,proto3" json:"voters_after,omitempty"`
+	Reachable     uint32                 `protobuf:"varint,6,opt,name=reachable,proto3" json:"reachable,omitempty"` // voters that answered, of those after the change
+	Warnings      []string               `protobuf:"bytes,7,rep,name=warnings,proto3" json:"warnings,omitempty"`    // whole sentences
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MemberReply) Reset() {
+	*x = MemberReply{}
+	mi := &file_cluster_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MemberReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MemberReply) ProtoMessage() {}
+
+func (x *MemberReply) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MemberReply.ProtoReflect.Descriptor instead.
+func (*MemberReply) Descriptor() ([]byte, []int) {
+	return file_cluster_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *MemberReply) GetMember() string {
+	if x != nil {
+		return x.Member
+	}
+	return ""
+}
+
+func (x *MemberReply) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *MemberReply) GetOutcome() string {
+	if x != nil {
+		return x.Outcome
+	}
+	return ""
+}
+
+func (x *MemberReply) GetVotersBefore() uint32 {
+	if x != nil {
+		return x.VotersBefore
+	}
+	return 0
+}
+
+func (x *MemberReply) GetVotersAfter() uint32 {
+	if x != nil {
+		return x.VotersAfter
+	}
+	return 0
+}
+
+func (x *MemberReply) GetReachable() uint32 {
+	if x != nil {
+		return x.Reachable
+	}
+	return 0
+}
+
+func (x *MemberReply) GetWarnings() []string {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
+}
+
 var File_cluster_proto protoreflect.FileDescriptor
 
 const file_cluster_proto_rawDesc = "" +
@@ -879,20 +1454,21 @@ const file_cluster_proto_rawDesc = "" +
 	"HelloReply\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x14\n" +
 	"\x05error\x18\x02 \x01(\tR\x05error\x12\x16\n" +
-	"\x06member\x18\x03 \x01(\tR\x06member\"\x8b\x02\n" +
+	"\x06member\x18\x03 \x01(\tR\x06member\"\x9d\x02\n" +
 	"\bEnvelope\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x125\n" +
 	"\x04kind\x18\x02 \x01(\x0e2!.namesrv.cluster.v1.Envelope.KindR\x04kind\x12\x18\n" +
 	"\apayload\x18\x03 \x01(\fR\apayload\x12\x12\n" +
 	"\x04term\x18\x04 \x01(\x04R\x04term\x12\x16\n" +
-	"\x06member\x18\x05 \x01(\tR\x06member\"h\n" +
+	"\x06member\x18\x05 \x01(\tR\x06member\"z\n" +
 	"\x04Kind\x12\x14\n" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\f\n" +
 	"\bKIND_APP\x10\x01\x12\r\n" +
 	"\tKIND_NOOP\x10\x02\x12\r\n" +
 	"\tKIND_INIT\x10\x03\x12\r\n" +
 	"\tKIND_PEER\x10\x04\x12\x0f\n" +
-	"\vKIND_FORMED\x10\x05\"L\n" +
+	"\vKIND_FORMED\x10\x05\x12\x10\n" +
+	"\fKIND_REPLACE\x10\x06\"L\n" +
 	"\x04Init\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x18\n" +
 	"\apayload\x18\x02 \x01(\fR\apayload\x12\x16\n" +
@@ -902,19 +1478,31 @@ const file_cluster_proto_rawDesc = "" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x16\n" +
 	"\x06client\x18\x03 \x01(\tR\x06client\x12\x14\n" +
 	"\x05admin\x18\x04 \x01(\tR\x05admin\x12\x18\n" +
-	"\aversion\x18\x05 \x01(\tR\aversion\"}\n" +
+	"\aversion\x18\x05 \x01(\tR\aversion\"\x9f\x02\n" +
 	"\x05State\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x16\n" +
 	"\x06formed\x18\x02 \x01(\bR\x06formed\x12.\n" +
 	"\x05peers\x18\x03 \x03(\v2\x18.namesrv.cluster.v1.PeerR\x05peers\x12\x18\n" +
-	"\aapplied\x18\x04 \x01(\x04R\aapplied\"\xf3\x01\n" +
+	"\aapplied\x18\x04 \x01(\x04R\aapplied\x12/\n" +
+	"\x13configuration_index\x18\x05 \x01(\x04R\x12configurationIndex\x124\n" +
+	"\aservers\x18\x06 \x03(\v2\x1a.namesrv.cluster.v1.ServerR\aservers\x129\n" +
+	"\treplacing\x18\a \x03(\v2\x1b.namesrv.cluster.v1.ReplaceR\treplacing\"P\n" +
+	"\x06Server\x12\x16\n" +
+	"\x06member\x18\x01 \x01(\tR\x06member\x12\x18\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x14\n" +
+	"\x05voter\x18\x03 \x01(\bR\x05voter\"3\n" +
+	"\aReplace\x12\x16\n" +
+	"\x06member\x18\x01 \x01(\tR\x06member\x12\x10\n" +
+	"\x03old\x18\x02 \x01(\tR\x03old\"\xa3\x02\n" +
 	"\tFormReply\x12\x16\n" +
 	"\x06member\x18\x01 \x01(\tR\x06member\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x18\n" +
 	"\aaddress\x18\x03 \x01(\tR\aaddress\x12\x12\n" +
 	"\x04uuid\x18\x04 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04list\x18\x05 \x03(\tR\x04list\x12>\n" +
-	"\x05facts\x18\x06 \x03(\v2(.namesrv.cluster.v1.FormReply.FactsEntryR\x05facts\x1a8\n" +
+	"\x05facts\x18\x06 \x03(\v2(.namesrv.cluster.v1.FormReply.FactsEntryR\x05facts\x12\x18\n" +
+	"\awaiting\x18\a \x01(\bR\awaiting\x12\x14\n" +
+	"\x05since\x18\b \x01(\x04R\x05since\x1a8\n" +
 	"\n" +
 	"FactsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
@@ -928,7 +1516,9 @@ const file_cluster_proto_rawDesc = "" +
 	"\arefused\x18\x02 \x03(\fR\arefused\"<\n" +
 	"\fProposeReply\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x16\n" +
-	"\x06result\x18\x02 \x01(\fR\x06result\"\xbe\x01\n" +
+	"\x06result\x18\x02 \x01(\fR\x06result\"*\n" +
+	"\rStatusRequest\x12\x19\n" +
+	"\bat_least\x18\x01 \x01(\x04R\aatLeast\"\x89\x02\n" +
 	"\vStatusReply\x12\x16\n" +
 	"\x06member\x18\x01 \x01(\tR\x06member\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12\x1d\n" +
@@ -937,7 +1527,32 @@ const file_cluster_proto_rawDesc = "" +
 	"\aapplied\x18\x04 \x01(\x04R\aapplied\x12\x16\n" +
 	"\x06leader\x18\x05 \x01(\tR\x06leader\x12\x18\n" +
 	"\aversion\x18\x06 \x01(\tR\aversion\x12\x18\n" +
-	"\aserving\x18\a \x01(\bR\aservingB\x1bZ\x19namesrv/cluster/clusterpbb\x06proto3"
+	"\aserving\x18\a \x01(\bR\aserving\x12/\n" +
+	"\x13configuration_index\x18\b \x01(\x04R\x12configurationIndex\x12\x18\n" +
+	"\amembers\x18\t \x03(\tR\amembers\"\xb9\x01\n" +
+	"\rMemberRequest\x12.\n" +
+	"\x04join\x18\x01 \x01(\v2\x18.namesrv.cluster.v1.JoinH\x00R\x04join\x124\n" +
+	"\x06remove\x18\x02 \x01(\v2\x1a.namesrv.cluster.v1.RemoveH\x00R\x06remove\x12:\n" +
+	"\btransfer\x18\x03 \x01(\v2\x1c.namesrv.cluster.v1.TransferH\x00R\btransferB\x06\n" +
+	"\x04kind\"b\n" +
+	"\x04Join\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\x12\x18\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x18\n" +
+	"\areplace\x18\x03 \x01(\bR\areplace\x12\x12\n" +
+	"\x04self\x18\x04 \x01(\bR\x04self\".\n" +
+	"\x06Remove\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
+	"\x05force\x18\x02 \x01(\bR\x05force\"\x1a\n" +
+	"\bTransfer\x12\x0e\n" +
+	"\x02to\x18\x01 \x01(\tR\x02to\"\xd5\x01\n" +
+	"\vMemberReply\x12\x16\n" +
+	"\x06member\x18\x01 \x01(\tR\x06member\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12\x18\n" +
+	"\aoutcome\x18\x03 \x01(\tR\aoutcome\x12#\n" +
+	"\rvoters_before\x18\x04 \x01(\rR\fvotersBefore\x12!\n" +
+	"\fvoters_after\x18\x05 \x01(\rR\vvotersAfter\x12\x1c\n" +
+	"\treachable\x18\x06 \x01(\rR\treachable\x12\x1a\n" +
+	"\bwarnings\x18\a \x03(\tR\bwarningsB\x1bZ\x19namesrv/cluster/clusterpbb\x06proto3"
 
 var (
 	file_cluster_proto_rawDescOnce sync.Once
@@ -952,7 +1567,7 @@ func file_cluster_proto_rawDescGZIP() []byte {
 }
 
 var file_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_cluster_proto_goTypes = []any{
 	(Envelope_Kind)(0),     // 0: namesrv.cluster.v1.Envelope.Kind
 	(*Hello)(nil),          // 1: namesrv.cluster.v1.Hello
@@ -961,23 +1576,36 @@ var file_cluster_proto_goTypes = []any{
 	(*Init)(nil),           // 4: namesrv.cluster.v1.Init
 	(*Peer)(nil),           // 5: namesrv.cluster.v1.Peer
 	(*State)(nil),          // 6: namesrv.cluster.v1.State
-	(*FormReply)(nil),      // 7: namesrv.cluster.v1.FormReply
-	(*Admit)(nil),          // 8: namesrv.cluster.v1.Admit
-	(*ConfirmRequest)(nil), // 9: namesrv.cluster.v1.ConfirmRequest
-	(*ConfirmReply)(nil),   // 10: namesrv.cluster.v1.ConfirmReply
-	(*ProposeReply)(nil),   // 11: namesrv.cluster.v1.ProposeReply
-	(*StatusReply)(nil),    // 12: namesrv.cluster.v1.StatusReply
-	nil,                    // 13: namesrv.cluster.v1.FormReply.FactsEntry
+	(*Server)(nil),         // 7: namesrv.cluster.v1.Server
+	(*Replace)(nil),        // 8: namesrv.cluster.v1.Replace
+	(*FormReply)(nil),      // 9: namesrv.cluster.v1.FormReply
+	(*Admit)(nil),          // 10: namesrv.cluster.v1.Admit
+	(*ConfirmRequest)(nil), // 11: namesrv.cluster.v1.ConfirmRequest
+	(*ConfirmReply)(nil),   // 12: namesrv.cluster.v1.ConfirmReply
+	(*ProposeReply)(nil),   // 13: namesrv.cluster.v1.ProposeReply
+	(*StatusRequest)(nil),  // 14: namesrv.cluster.v1.StatusRequest
+	(*StatusReply)(nil),    // 15: namesrv.cluster.v1.StatusReply
+	(*MemberRequest)(nil),  // 16: namesrv.cluster.v1.MemberRequest
+	(*Join)(nil),           // 17: namesrv.cluster.v1.Join
+	(*Remove)(nil),         // 18: namesrv.cluster.v1.Remove
+	(*Transfer)(nil),       // 19: namesrv.cluster.v1.Transfer
+	(*MemberReply)(nil),    // 20: namesrv.cluster.v1.MemberReply
+	nil,                    // 21: namesrv.cluster.v1.FormReply.FactsEntry
 }
 var file_cluster_proto_depIdxs = []int32{
 	0,  // 0: namesrv.cluster.v1.Envelope.kind:type_name -> namesrv.cluster.v1.Envelope.Kind
 	5,  // 1: namesrv.cluster.v1.State.peers:type_name -> namesrv.cluster.v1.Peer
-	13, // 2: namesrv.cluster.v1.FormReply.facts:type_name -> namesrv.cluster.v1.FormReply.FactsEntry
-	3,  // [3:3] is the sub-list for method output_type
-	3,  // [3:3] is the sub-list for method input_type
-	3,  // [3:3] is the sub-list for extension type_name
-	3,  // [3:3] is the sub-list for extension extendee
-	0,  // [0:3] is the sub-list for field type_name
+	7,  // 2: namesrv.cluster.v1.State.servers:type_name -> namesrv.cluster.v1.Server
+	8,  // 3: namesrv.cluster.v1.State.replacing:type_name -> namesrv.cluster.v1.Replace
+	21, // 4: namesrv.cluster.v1.FormReply.facts:type_name -> namesrv.cluster.v1.FormReply.FactsEntry
+	17, // 5: namesrv.cluster.v1.MemberRequest.join:type_name -> namesrv.cluster.v1.Join
+	18, // 6: namesrv.cluster.v1.MemberRequest.remove:type_name -> namesrv.cluster.v1.Remove
+	19, // 7: namesrv.cluster.v1.MemberRequest.transfer:type_name -> namesrv.cluster.v1.Transfer
+	8,  // [8:8] is the sub-list for method output_type
+	8,  // [8:8] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_cluster_proto_init() }
@@ -985,13 +1613,18 @@ func file_cluster_proto_init() {
 	if File_cluster_proto != nil {
 		return
 	}
+	file_cluster_proto_msgTypes[15].OneofWrappers = []any{
+		(*MemberRequest_Join)(nil),
+		(*MemberRequest_Remove)(nil),
+		(*MemberRequest_Transfer)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cluster_proto_rawDesc), len(file_cluster_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   13,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -16,6 +16,10 @@ import (
 // MaxInflated is how many bytes a compressed body may inflate to.
 const MaxInflated = 64 << 20
 
+// maxText is how long one text in a compressed body may be. Real ones have some hundred bytes; without a bound of its own
+// a single text could make the whole of MaxInflated be held at once, several times over.
+const maxText = 1 << 20
+
 // decodeCompressed reads RocketMQ's RegisterBrokerBody.encode: a zlib stream of length-prefixed texts. It is read as it
 // inflates, so a body that is wrong or a bomb costs what was read of it.
 func (b *RegisterBody) decodeCompressed(body []byte, version int32) error {
@@ -191,6 +195,9 @@ func (in *inflater) chunk() ([]byte, error) {
 	}
 	if n < 0 {
 		return nil, errors.New("negative length " + strconv.Itoa(int(n)))
+	}
+	if n > maxText {
+		return nil, fmt.Errorf("%w: one text of %d bytes", ErrTooLarge, n)
 	}
 	if int(n) > in.buf.Size() {
 		in.large.Reset()
