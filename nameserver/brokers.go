@@ -31,7 +31,7 @@ const remarkMemberGroup = "not set any response code"
 // empty list, which a broker takes for "nobody else, go online": it is said only
 // when it is certain; otherwise the broker is left waiting and asks again.
 func (s *Service) memberGroup(ctx context.Context, _ *remoting.Conn, req *protocol.Command) *protocol.Command {
-	name := textOf(req, "brokerName")
+	name := req.ExtFields["brokerName"]
 	v, err := s.read(ctx)
 	if err != nil {
 		return s.leaveWaiting(ctx)

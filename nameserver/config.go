@@ -111,10 +111,14 @@ func (s *Service) updateConfig(ctx context.Context, c *remoting.Conn, req *proto
 }
 
 // UpdateConfig changes settings: all of them or, when one could not work, none.
+// Names that nobody knows are passed over, as on the stock server; only those of
+// the configuration file are kept and shown.
 func (s *Service) UpdateConfig(ctx context.Context, changes map[string]string) error {
+	changes = maps.Clone(changes)
 	if _, _, err := s.settings.get().With(changes); err != nil {
 		return err
 	}
+	maps.DeleteFunc(changes, func(name, _ string) bool { _, known := settings.Lookup(name); return !known })
 	shared, own := settings.Apart(changes)
 	if len(shared) > 0 {
 		holds := func(st *fsm.State) bool { return optionsHold(st.Options(), shared) }

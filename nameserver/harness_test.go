@@ -113,9 +113,10 @@ func newRig(t testing.TB, change ...func(*Config)) *rig {
 		f(&cfg)
 	}
 	r.service = NewService(cfg, tables, r.group, r.sessions)
+	pools := Pools{Routes: remoting.NewPool("routes", 64, 1000), Default: remoting.NewPool("default", 64, 1000)}
 	server := remoting.NewServer(remoting.ServerConfig{
-		Processors: r.service.Processors(Pools{Routes: remoting.NewPool("routes", 64, 1000), Default: remoting.NewPool("default", 64, 1000)}),
-		OnEvent:    r.service.OnEvent,
+		Processors: r.service.Processors(pools), Default: r.service.Default(pools),
+		OnEvent: r.service.OnEvent,
 	})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

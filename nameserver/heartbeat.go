@@ -39,7 +39,8 @@ func (s *Service) queryDataVersion(ctx context.Context, _ *remoting.Conn, req *p
 		return failure("clusterName and brokerAddr are needed")
 	}
 	var asked protocol.DataVersion
-	if len(req.Body) > 0 {
+	given := len(req.Body) > 0 && string(req.Body) != "null"
+	if given {
 		var err error
 		if asked, err = protocol.ParseDataVersion(req.Body); err != nil {
 			return failure(err.Error())
@@ -62,7 +63,7 @@ func (s *Service) queryDataVersion(ctx context.Context, _ *remoting.Conn, req *p
 		return c
 	}
 	c.Body = live.DataVersion.AppendJSON(nil)
-	if !expiring && len(req.Body) > 0 && live.DataVersion == asked {
+	if !expiring && given && live.DataVersion == asked {
 		c.ExtFields["changed"] = "false"
 	}
 	return c

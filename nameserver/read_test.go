@@ -139,7 +139,7 @@ func TestConfig(t *testing.T) {
 	}{
 		{"cluster-wide", "enableTopicList=false", protocol.Success, "enableTopicList=false\n"},
 		{"own", "waitSecondsForService=7", protocol.Success, "waitSecondsForService=7\n"},
-		{"unknown", "noSuchKey=1", protocol.Success, "noSuchKey=1\n"},
+		{"unknown", "noSuchKey=1", protocol.Success, "waitSecondsForService=7\n"},
 		{"no number", "waitSecondsForService=x", protocol.Success, "waitSecondsForService=7\n"},
 		{"out of range", "scanNotActiveBrokerInterval=-1", protocol.SystemError, "scanNotActiveBrokerInterval=5000\n"},
 		{"black list", "enableTopicList=true\nkvConfigPath=/x", protocol.NoPermission, "enableTopicList=false\n"},
@@ -156,7 +156,7 @@ func TestConfig(t *testing.T) {
 			}
 		})
 	}
-	if !strings.Contains(string(saved), "waitSecondsForService=7\n") || !strings.Contains(string(saved), "enableTopicList=false\n") {
+	if strings.Contains(string(saved), "noSuchKey") || !strings.Contains(string(saved), "waitSecondsForService=7\n") || !strings.Contains(string(saved), "enableTopicList=false\n") {
 		t.Errorf("saved: %s", saved)
 	}
 	c.want(protocol.SystemError, protocol.GetTopicsByCluster, fields{"cluster": "c"}) // the switch works

@@ -2,6 +2,7 @@ package nameserver
 
 import (
 	"context"
+	"fmt"
 	"hash/maphash"
 	"maps"
 	"slices"
@@ -78,8 +79,14 @@ type Pools struct {
 	Default *remoting.Pool
 }
 
-// Processors says how each request code is answered. Every other code is left to
-// the server's default, "not supported".
+// Default answers every code that Processors does not list.
+func (s *Service) Default(pools Pools) remoting.Processor {
+	return s.polite(remoting.Processor{Pool: pools.Default, Handle: func(_ context.Context, _ *remoting.Conn, req *protocol.Command) *protocol.Command {
+		return protocol.NewResponse(protocol.RequestCodeNotSupported, fmt.Sprintf(" request type %d not supported", req.Code))
+	}})
+}
+
+// Processors says how each request code is answered.
 func (s *Service) Processors(pools Pools) map[protocol.Code]remoting.Processor {
 	plain := func(h remoting.Handler) remoting.Processor {
 		return s.polite(remoting.Processor{Handle: h, Pool: pools.Default})
