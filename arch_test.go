@@ -55,7 +55,7 @@ var rules = []rule{
 	},
 	{
 		dir: "remoting", rooms: []string{"remoting/protocol"},
-		modules: []string{logging, metrics, "github.com/pires/go-proxyproto", "github.com/youmark/pkcs8"},
+		modules: []string{logging, metrics, "github.com/pires/go-proxyproto"},
 		why:     "it is the wire as a library and knows no word of a name server; its dependencies stay few and small",
 	},
 	{

@@ -104,18 +104,27 @@ func (c *Conn) serve() {
 // open wraps the accepted connection.
 func (c *Conn) open() bool {
 	c.touch()
-	if c.srv.cfg.Wrap != nil {
-		_ = c.raw.SetDeadline(time.Now().Add(c.srv.cfg.IdleTimeout))
-		nc, err := c.srv.cfg.Wrap(c.raw)
-		if err != nil {
-			c.srv.cfg.Logger.Debug("connection refused", "remote", c.remote, "error", err)
-			return false
-		}
-		c.nc, c.remote = nc, nc.RemoteAddr().String()
-		_ = c.raw.SetDeadline(time.Time{})
+	if c.srv.cfg.Wrap != nil && !c.wrap() {
+		return false
 	}
 	c.in = newFrameReader(c.nc, c.srv.cfg.MaxFrame)
 	return c.extend()
+}
+
+func (c *Conn) wrap() bool {
+	if !c.extend() {
+		return false
+	}
+	_ = c.raw.SetWriteDeadline(time.Now().Add(c.srv.cfg.IdleTimeout))
+	nc, err := c.srv.cfg.Wrap(c.raw)
+	if err != nil {
+		c.srv.cfg.Logger.Debug("connection refused", "remote", c.remote, "error", err)
+		return false
+	}
+	c.touch()
+	c.nc, c.remote = nc, nc.RemoteAddr().String()
+	_ = c.raw.SetWriteDeadline(time.Time{})
+	return true
 }
 
 // read executes requests until the connection ends, and returns why it did.

@@ -71,7 +71,8 @@ type ServerConfig struct {
 	HighWater   int                    // unsent bytes of answers at which reading from a connection pauses; 0: 4 MiB
 
 	// Wrap, when set, replaces an accepted connection, as TLS and the PROXY protocol need. It runs on the connection's
-	// own goroutine and may read; it has IdleTimeout to return. An error drops the connection.
+	// own goroutine and may read and write; it has IdleTimeout to return, as the connection's deadline says. An error
+	// drops the connection. See package gate.
 	Wrap func(net.Conn) (net.Conn, error)
 
 	// OnEvent, when set, is told of each connection's beginning and end, on the connection's own goroutine.

@@ -17,6 +17,7 @@ const formAlone = -1
 type serverConfig struct {
 	ConfigFile string            // of -c, "" without one
 	Settings   settings.Settings // in force, the values below included
+	Secrets    map[string]string // of the command line, by setting; not in Settings
 	Serialize  string            // of responses: JSON or ROCKETMQ
 
 	NodeID      string

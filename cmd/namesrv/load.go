@@ -35,6 +35,9 @@ func loadServerConfig(c *cli.Context) (*serverConfig, error) {
 	if err := cfg.loadSettings(home); err != nil {
 		return nil, err
 	}
+	if err := cfg.takeProperties(c); err != nil {
+		return nil, err
+	}
 	host, err := os.Hostname()
 	if err != nil {
 		return nil, fmt.Errorf("find this machine's name (give --node-id and the --advertise flags): %w", err)

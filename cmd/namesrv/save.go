@@ -22,12 +22,12 @@ func saveTo(path string) func(text []byte) error {
 		}
 		old, err := os.ReadFile(path)
 		if err == nil {
-			err = renameio.WriteFile(path+".bak", old, 0o644)
+			err = renameio.WriteFile(path+".bak", old, 0o600)
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("save settings: %w", err)
 		}
-		if err := renameio.WriteFile(path, text, 0o644); err != nil {
+		if err := renameio.WriteFile(path, text, 0o644, renameio.WithExistingPermissions()); err != nil {
 			return fmt.Errorf("save settings: %w", err)
 		}
 		return nil

@@ -84,7 +84,7 @@ func serverFlags() []cli.Flag {
 		}
 		flags = append(flags, &cli.StringFlag{Name: own.name, Usage: own.usage, DefaultText: own.shownDefault()})
 	}
-	return withEnvironment(flags)
+	return append(withEnvironment(flags), propertyFlag())
 }
 
 // isSwitch reports a flag that takes no value.

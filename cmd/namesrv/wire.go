@@ -87,9 +87,9 @@ func (p *runningPeer) remotingServer() *remoting.Server {
 		serialize = protocol.RocketMQ
 	}
 	return remoting.NewServer(remoting.ServerConfig{
-		Processors: p.service.Processors(pools), Serialize: serialize,
+		Processors: p.service.Processors(pools), Default: p.service.Default(pools), Serialize: serialize,
 		IdleTimeout: s.IdleTimeout(), HighWater: s.HighWaterMark(),
-		OnEvent: p.service.OnEvent, OnRequest: p.metrics.request,
+		Wrap: p.gate.Wrap, OnEvent: p.service.OnEvent, OnRequest: p.metrics.request,
 		Logger: p.cfg.Logger.Named("remoting"),
 	})
 }

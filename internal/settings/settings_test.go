@@ -51,6 +51,16 @@ func TestRenderAddsUnknownAndOwn(t *testing.T) {
 	}
 }
 
+func TestRenderHidesSecrets(t *testing.T) {
+	s := mustLoad(t, Source{File: map[string]string{"tls.server.keyPassword": "secret", "tls.client.keyPassword": "secret", "tls.server.keyPath": "k"}})
+	if text := string(s.Render()); strings.Contains(text, "assword") || !strings.Contains(text, "\ntls.server.keyPath=k\n") {
+		t.Errorf("shown:\n%s", text)
+	}
+	if text := string(s.RenderAll()); strings.Count(text, "keyPassword=secret\n") != 2 {
+		t.Errorf("kept:\n%s", text)
+	}
+}
+
 func TestLoadConverts(t *testing.T) {
 	tests := []struct {
 		name, key, given string
