@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"google.golang.org/protobuf/proto"
 
@@ -172,12 +173,22 @@ func marshal(m proto.Message) []byte {
 	return encoded
 }
 
+// deflaters are kept for reuse: making one clears more than a megabyte, which
+// takes longer than compressing most registrations.
+var deflaters = sync.Pool{New: func() any {
+	w, err := flate.NewWriter(nil, flate.BestSpeed)
+	if err != nil {
+		panic(fmt.Sprintf("deflate: %v", err)) // the level is one there is
+	}
+	return w
+}}
+
 func deflate(plain []byte) []byte {
 	var out bytes.Buffer
-	w, err := flate.NewWriter(&out, flate.BestSpeed)
-	if err == nil {
-		_, err = w.Write(plain)
-	}
+	w := deflaters.Get().(*flate.Writer)
+	defer deflaters.Put(w)
+	w.Reset(&out)
+	_, err := w.Write(plain)
 	if err == nil {
 		err = w.Close()
 	}
