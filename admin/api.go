@@ -11,7 +11,11 @@ import (
 // and therefore changed nothing; also found, by errors.Is, in a Client's error.
 var ErrNoLeader = errors.New("no leader")
 
-// Cluster is what the API asks about the group of peers.
+// ErrRefused is what a Cluster or Tables wraps when a change would do harm or makes
+// no sense: nothing was changed, and the text says why and what to do instead.
+var ErrRefused = errors.New("refused")
+
+// Cluster is what the API asks about the group of peers, and of it.
 type Cluster interface {
 	// Members lists the peers of the group, sorted by id.
 	Members(ctx context.Context) ([]Member, error)
@@ -21,6 +25,18 @@ type Cluster interface {
 	// NotReady gives the reasons why this peer should get no requests, one short
 	// line each; none when it is ready. It must not block.
 	NotReady() []string
+	// ClientAddresses are the HOST:PORT at which clients and brokers reach the
+	// voting members, as far as known. It must not block.
+	ClientAddresses() []string
+
+	// Join makes a waiting peer a member, or gives a member a new address. It
+	// returns when it is one; its vote follows when it has caught up.
+	Join(ctx context.Context, req JoinRequest) (Change, error)
+	// Remove takes a member out, named by its node id or full id. Without force it
+	// refuses to leave fewer reachable voters than must be.
+	Remove(ctx context.Context, id string, force bool) (Change, error)
+	// Transfer gives the leadership to a member, or to any other when id is "".
+	Transfer(ctx context.Context, id string) (Change, error)
 }
 
 // Tables is what the API reads and changes of the replicated tables. Changes
@@ -45,6 +61,20 @@ type Tables interface {
 	// it back; both return how many topics were changed.
 	WipeWrite(ctx context.Context, broker string) (int, error)
 	AddWrite(ctx context.Context, broker string) (int, error)
+
+	// AllKV returns the KV table of every namespace.
+	AllKV(ctx context.Context) (map[string]map[string]string, error)
+	// Settings returns what this peer uses, by name, without secrets.
+	Settings(ctx context.Context) ([]Setting, error)
+	// SetSettings changes all of the given settings, or none.
+	SetSettings(ctx context.Context, changes map[string]string) error
+
+	// SaveSnapshot copies the tables; they show everything that was committed before.
+	// Its Cluster is filled in by the handler.
+	SaveSnapshot(ctx context.Context) (Snapshot, error)
+	// RestoreSnapshot replaces the tables at every peer, or nothing, and returns how
+	// many broker addresses they hold.
+	RestoreSnapshot(ctx context.Context, data []byte) (addresses int, err error)
 }
 
 // Member is one peer of the group.

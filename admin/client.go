@@ -77,12 +77,12 @@ func (c *Client) ListKV(ctx context.Context, namespace string) (map[string]strin
 
 // PutKV stores a value.
 func (c *Client) PutKV(ctx context.Context, namespace, key, value string) error {
-	return c.call(ctx, request{http.MethodPut, path("kv", namespace, key), putBody{Value: &value}}, nil)
+	return c.call(ctx, request{method: http.MethodPut, path: path("kv", namespace, key), body: putBody{Value: &value}}, nil)
 }
 
 // DeleteKV removes a key. That there was none is no error.
 func (c *Client) DeleteKV(ctx context.Context, namespace, key string) error {
-	return c.call(ctx, request{http.MethodDelete, path("kv", namespace, key), nil}, nil)
+	return c.call(ctx, request{method: http.MethodDelete, path: path("kv", namespace, key)}, nil)
 }
 
 // Topics returns the names of all topics.
@@ -101,7 +101,7 @@ func (c *Client) DeleteTopic(ctx context.Context, topic, cluster string) error {
 	if cluster != "" {
 		target += "?cluster=" + url.QueryEscape(cluster)
 	}
-	return c.call(ctx, request{http.MethodDelete, target, nil}, nil)
+	return c.call(ctx, request{method: http.MethodDelete, path: target}, nil)
 }
 
 // Brokers lists every registered broker address.
@@ -122,7 +122,7 @@ func (c *Client) AddWrite(ctx context.Context, broker string) (int, error) {
 
 func (c *Client) permission(ctx context.Context, broker, verb string) (int, error) {
 	var counted countBody
-	err := c.call(ctx, request{http.MethodPost, path("brokers", broker, verb), nil}, &counted)
+	err := c.call(ctx, request{method: http.MethodPost, path: path("brokers", broker, verb)}, &counted)
 	return counted.Count, err
 }
 

@@ -1,6 +1,7 @@
 // Package admin is the HTTP side of a server, for people, scripts and monitors:
-// a JSON API under /v1, /livez, /readyz and /metrics, and the client of that API
-// which the command line uses.
+// a JSON API under /v1, /livez, /readyz and /metrics, an address server for brokers
+// and clients under /rocketmq, and the client of that API which the command line
+// uses.
 //
 // It holds no state of its own and knows neither Raft nor the wire of RocketMQ.
 // What it asks for is declared here as the small interfaces Cluster and Tables;
@@ -16,7 +17,16 @@
 // {"error": text, "kind": word}; the kinds are the constants of type Kind.
 //
 //	GET    /v1/members                    the peers of the group
+//	POST   /v1/members                    {"id", "address", "replace"}: a peer joins
+//	DELETE /v1/members/{id}?force=        a member is removed
+//	POST   /v1/leader                     {"to": id, or "" for anybody}
 //	GET    /v1/status                     this peer
+//	GET    /v1/health                     can the group work and bear a loss, and why not
+//	GET    /v1/config                     settings: [{"name", "value", "shared"}]
+//	PATCH  /v1/config                     {name: value, …}
+//	GET    /v1/snapshot                   the tables, in the server's own binary form
+//	PUT    /v1/snapshot?cluster=&force=   the tables are replaced by saved ones
+//	GET    /v1/kv                         all keys of all namespaces
 //	GET    /v1/kv/{ns}                    all keys of a namespace
 //	GET    /v1/kv/{ns}/{key}              one value
 //	PUT    /v1/kv/{ns}/{key}              {"value": text}
@@ -29,7 +39,7 @@
 //	POST   /v1/brokers/{name}/add-write
 //
 // When a token is configured, /v1 asks for it in an Authorization: Bearer header;
-// health and metrics stay open. Browsers are refused changes from foreign pages.
+// health, metrics and /rocketmq stay open. Browsers are refused changes from foreign pages.
 //
 // # Concurrency
 //

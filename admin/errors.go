@@ -19,6 +19,7 @@ const (
 	KindTooLarge     Kind = "too_large"    // 413
 	KindInternal     Kind = "internal"     // 500
 	KindNoLeader     Kind = "no_leader"    // 503: nothing was changed
+	KindRefused      Kind = "refused"      // 409: it would do harm or makes no sense; nothing was changed
 	KindTimeout      Kind = "timeout"      // 504: a change may or may not have been made
 )
 
@@ -33,6 +34,8 @@ func (k Kind) status() int {
 		return http.StatusForbidden
 	case KindNotFound:
 		return http.StatusNotFound
+	case KindRefused:
+		return http.StatusConflict
 	case KindTooLarge:
 		return http.StatusRequestEntityTooLarge
 	case KindNoLeader:
@@ -59,6 +62,8 @@ func (e *Error) Is(target error) bool {
 	switch target {
 	case ErrNoLeader:
 		return e.Kind == KindNoLeader
+	case ErrRefused:
+		return e.Kind == KindRefused
 	case context.DeadlineExceeded:
 		return e.Kind == KindTimeout
 	}
@@ -81,6 +86,8 @@ func asError(err error) *Error {
 		return failure(KindTooLarge, "the body is longer than %d bytes", tooLarge.Limit)
 	case errors.Is(err, ErrNoLeader):
 		return failure(KindNoLeader, "%v", err)
+	case errors.Is(err, ErrRefused):
+		return failure(KindRefused, "%v", err)
 	case errors.Is(err, context.DeadlineExceeded):
 		return failure(KindTimeout, "no answer in time: %v", err)
 	}

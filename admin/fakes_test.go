@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http/httptest"
 	"strings"
 	"sync"
@@ -21,11 +22,27 @@ type fakeCluster struct {
 	status   Status
 	notReady []string
 	err      error
+
+	addresses []string
 }
 
 func (f *fakeCluster) Members(context.Context) ([]Member, error) { return f.members, f.err }
 func (f *fakeCluster) Status(context.Context) (Status, error)    { return f.status, f.err }
 func (f *fakeCluster) NotReady() []string                        { return f.notReady }
+
+func (f *fakeCluster) ClientAddresses() []string { return f.addresses }
+
+func (f *fakeCluster) Join(_ context.Context, req JoinRequest) (Change, error) {
+	return Change{ID: req.ID, Member: req.ID + "-" + req.Address, Outcome: OutcomeAdded, VotersAfter: 4}, f.err
+}
+
+func (f *fakeCluster) Remove(_ context.Context, id string, force bool) (Change, error) {
+	return Change{ID: id, Outcome: fmt.Sprint(OutcomeRemoved, force)}, f.err
+}
+
+func (f *fakeCluster) Transfer(_ context.Context, id string) (Change, error) {
+	return Change{ID: id, Outcome: OutcomeLeads}, f.err
+}
 
 // fakeTables keeps KV in memory; with block set every call lasts until its deadline.
 type fakeTables struct {
@@ -36,6 +53,9 @@ type fakeTables struct {
 	route   string
 	err     error
 	block   bool
+
+	set      map[string]string
+	restored []string
 }
 
 func (f *fakeTables) fail(ctx context.Context) error {
@@ -101,6 +121,28 @@ func (f *fakeTables) WipeWrite(ctx context.Context, broker string) (int, error) 
 
 func (f *fakeTables) AddWrite(ctx context.Context, broker string) (int, error) {
 	return -len(broker), f.fail(ctx)
+}
+
+func (f *fakeTables) AllKV(ctx context.Context) (map[string]map[string]string, error) {
+	return f.kv, f.fail(ctx)
+}
+
+func (f *fakeTables) Settings(ctx context.Context) ([]Setting, error) {
+	return []Setting{{Name: "a", Value: "1", Shared: true}}, f.fail(ctx)
+}
+
+func (f *fakeTables) SetSettings(ctx context.Context, changes map[string]string) error {
+	f.set = changes
+	return f.fail(ctx)
+}
+
+func (f *fakeTables) SaveSnapshot(ctx context.Context) (Snapshot, error) {
+	return Snapshot{Index: 7, Data: []byte("tables\x00")}, f.fail(ctx)
+}
+
+func (f *fakeTables) RestoreSnapshot(ctx context.Context, data []byte) (int, error) {
+	f.restored = append(f.restored, string(data))
+	return len(data), f.fail(ctx)
 }
 
 // fixture is a served handler with its fakes and its log.

@@ -1,10 +1,12 @@
 package admin
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"net/http"
 	"strings"
+	"time"
 )
 
 // guard lets only those through who may use the API at all.
@@ -44,21 +46,51 @@ func (h *handler) deny(w http.ResponseWriter, r *http.Request, why *Error) {
 // change serves a call that changes something and writes the audit line: who
 // asked for what, and what came of it.
 func (h *handler) change(what string, do call) http.Handler {
+	return h.changeWithin(h.Timeout, what, do)
+}
+
+// changeWithin is change for a call that may take longer than others.
+func (h *handler) changeWithin(limit time.Duration, what string, do call) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		answer, err := h.run(w, r, do)
-		fields := append([]any{"who", r.RemoteAddr}, target(r)...)
-		if counted, ok := answer.(countBody); ok && err == nil {
-			fields = append(fields, "topics", counted.Count)
-		}
-		if err != nil {
-			known := asError(err)
-			fields = append(fields, "result", string(known.Kind), "error", known.Message)
-		} else {
-			fields = append(fields, "result", "done")
-		}
-		h.audit.Info(what, fields...)
+		r, noted := withNotes(r)
+		answer, err := h.run(w, r, limit, do)
+		h.auditLine(what, r, append(*noted, resultOf(answer, err)...))
 		respond(w, answer, err)
 	})
+}
+
+func (h *handler) auditLine(what string, r *http.Request, more []any) {
+	h.audit.Info(what, append(append([]any{"who", r.RemoteAddr}, target(r)...), more...)...)
+}
+
+// resultOf says for the log what came of a change.
+func resultOf(answer any, err error) []any {
+	if err != nil {
+		known := asError(err)
+		return []any{"result", string(known.Kind), "error", known.Message}
+	}
+	switch done := answer.(type) {
+	case countBody:
+		return []any{"topics", done.Count, "result", "done"}
+	case Change:
+		return []any{"member", done.Member, "voters", done.VotersAfter, "result", done.Outcome}
+	}
+	return []any{"result", "done"}
+}
+
+// notesKey is where a request keeps what its audit line should name beyond the path.
+type notesKey struct{}
+
+func withNotes(r *http.Request) (*http.Request, *[]any) {
+	noted := new([]any)
+	return r.WithContext(context.WithValue(r.Context(), notesKey{}, noted)), noted
+}
+
+// note adds key and value pairs to the audit line of a change.
+func note(r *http.Request, fields ...any) {
+	if noted, ok := r.Context().Value(notesKey{}).(*[]any); ok {
+		*noted = append(*noted, fields...)
+	}
 }
 
 // target names what a change is about, as key and value pairs for the log.
@@ -66,7 +98,7 @@ func target(r *http.Request) []any {
 	var fields []any
 	for _, part := range []struct{ value, logged string }{
 		{r.PathValue("ns"), "namespace"}, {r.PathValue("key"), "key"}, {r.PathValue("topic"), "topic"},
-		{r.PathValue("name"), "broker"}, {r.URL.Query().Get("cluster"), "cluster"},
+		{r.PathValue("name"), "broker"}, {r.PathValue("id"), "id"}, {r.URL.Query().Get("cluster"), "cluster"}, {r.URL.Query().Get("force"), "force"},
 	} {
 		if part.value != "" {
 			fields = append(fields, part.logged, part.value)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/netip"
 	"slices"
 	"time"
 	"unicode/utf8"
@@ -17,8 +18,9 @@ import (
 
 const (
 	defaultTimeout = 5 * time.Second
-	maxBody        = 4 << 20 // bytes of a request; a KV value is the longest there is
-	maxScrapes     = 4       // of /metrics at a time
+	memberTimeout  = 30 * time.Second // of a change of the members: others are asked, a leader may have to hand over first
+	maxBody        = 4 << 20          // bytes of a request; a KV value is the longest there is
+	maxScrapes     = 4                // of /metrics at a time
 )
 
 // Config is what a handler needs.
@@ -27,8 +29,10 @@ type Config struct {
 	Tables   Tables
 	Gatherer prometheus.Gatherer // what /metrics shows
 	Token    string              // asked for under /v1; "" asks for none
-	Timeout  time.Duration       // for each call of the API; 0 means 5 s
-	Logger   hclog.Logger        // nil means none; changes are logged under the name "audit"
+	Timeout  time.Duration       // for each call of the API; 0 means 5 s. Changes of the members and snapshots get more
+	// Resolve finds the addresses of a host name; nil asks the system.
+	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
+	Logger  hclog.Logger // nil means none; changes are logged under the name "audit"
 }
 
 // handler serves the API of one peer.
@@ -45,12 +49,16 @@ func NewHandler(cfg Config) http.Handler {
 	if cfg.Logger == nil {
 		cfg.Logger = hclog.NewNullLogger()
 	}
+	if cfg.Resolve == nil {
+		cfg.Resolve = lookUp
+	}
 	h := &handler{Config: cfg, audit: cfg.Logger.Named("audit")}
 
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", livez)
 	mux.HandleFunc("GET /readyz", h.readyz)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(cfg.Gatherer, promhttp.HandlerOpts{MaxRequestsInFlight: maxScrapes}))
+	mux.HandleFunc("GET /rocketmq/{group}", h.nsaddr)
 	mux.Handle("/v1/", h.guard(h.api()))
 	return mux
 }
@@ -59,7 +67,16 @@ func NewHandler(cfg Config) http.Handler {
 func (h *handler) api() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /v1/members", h.read(h.members))
+	mux.Handle("POST /v1/members", h.changeWithin(memberTimeout, "join", h.join))
+	mux.Handle("DELETE /v1/members/{id}", h.changeWithin(memberTimeout, "remove member", h.remove))
+	mux.Handle("POST /v1/leader", h.changeWithin(memberTimeout, "transfer leadership", h.transfer))
+	mux.Handle("GET /v1/health", h.read(h.health))
 	mux.Handle("GET /v1/status", h.read(h.status))
+	mux.Handle("GET /v1/kv", h.read(h.allKV))
+	mux.Handle("GET /v1/config", h.read(h.settings))
+	mux.Handle("PATCH /v1/config", h.change("set config", h.setSettings))
+	mux.HandleFunc("GET /v1/snapshot", h.saveSnapshot)
+	mux.HandleFunc("PUT /v1/snapshot", h.restoreSnapshot)
 	mux.Handle("GET /v1/kv/{ns}", h.read(h.listKV))
 	mux.Handle("GET /v1/kv/{ns}/{key}", h.read(h.getKV))
 	mux.Handle("PUT /v1/kv/{ns}/{key}", h.change("put kv", h.putKV))
@@ -83,18 +100,18 @@ type call func(r *http.Request) (any, error)
 // read serves a call that changes nothing.
 func (h *handler) read(do call) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		answer, err := h.run(w, r, do)
+		answer, err := h.run(w, r, h.Timeout, do)
 		respond(w, answer, err)
 	})
 }
 
 // run gives a call its deadline, bounds its body and checks the names it got.
-func (h *handler) run(w http.ResponseWriter, r *http.Request, do call) (any, error) {
-	ctx, cancel := context.WithTimeout(r.Context(), h.Timeout)
+func (h *handler) run(w http.ResponseWriter, r *http.Request, limit time.Duration, do call) (any, error) {
+	ctx, cancel := context.WithTimeout(r.Context(), limit)
 	defer cancel()
 	r = r.WithContext(ctx)
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-	for _, name := range []string{"ns", "key", "topic", "name"} {
+	for _, name := range []string{"ns", "key", "topic", "name", "id"} {
 		if !utf8.ValidString(r.PathValue(name)) {
 			return nil, failure(KindBadRequest, "a name in the path is not valid UTF-8")
 		}

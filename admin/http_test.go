@@ -52,7 +52,9 @@ func TestBadInput(t *testing.T) {
 		{"two values", "PUT", "/v1/kv/a/b", `{"value":"1"}{"value":"2"}`, 400, KindBadRequest},
 		{"too long", "PUT", "/v1/kv/a/b", `{"value":"` + strings.Repeat("x", maxBody) + `"}`, 413, KindTooLarge},
 		{"not UTF-8", "PUT", "/v1/kv/a/%FF", `{"value":"1"}`, 400, KindBadRequest},
-		{"wrong method", "POST", "/v1/members", "", 404, KindNotFound},
+		{"wrong method", "POST", "/v1/status", "", 404, KindNotFound},
+		{"join without an address", "POST", "/v1/members", `{"id":"n4"}`, 400, KindBadRequest},
+		{"a switch that is none", "DELETE", "/v1/members/n4?force=maybe", "", 400, KindBadRequest},
 		{"unknown call", "GET", "/v1/nothing", "", 404, KindNotFound},
 	}
 	f := serve(t, nil)

@@ -20,6 +20,7 @@ type request struct {
 	method string
 	path   string // escaped, with its query
 	body   any
+	raw    []byte // sent as it is when there is no body
 }
 
 // get makes a call that reads one value.
@@ -56,25 +57,34 @@ func answeredError(status int, text []byte) error {
 	return fmt.Errorf("answered %d %s: is this the HTTP port of a namesrv?", status, http.StatusText(status))
 }
 
-func (c *Client) do(ctx context.Context, req request) (status int, text []byte, err error) {
-	var body io.Reader
+// send makes a call; the answer's body is for the caller to close.
+func (c *Client) send(ctx context.Context, req request) (*http.Response, error) {
+	body := io.Reader(bytes.NewReader(req.raw))
 	if req.body != nil {
 		encoded, err := json.Marshal(req.body)
 		if err != nil {
-			return 0, nil, fmt.Errorf("encode request: %w", err)
+			return nil, fmt.Errorf("encode request: %w", err)
 		}
 		body = bytes.NewReader(encoded)
 	}
 	r, err := http.NewRequestWithContext(ctx, req.method, c.base+req.path, body)
 	if err != nil {
-		return 0, nil, fmt.Errorf("make request: %w", err)
+		return nil, fmt.Errorf("make request: %w", err)
 	}
 	if c.token != "" {
 		r.Header.Set("Authorization", "Bearer "+c.token)
 	}
 	answer, err := c.http.Do(r)
 	if err != nil {
-		return 0, nil, c.unreachable(ctx, err)
+		return nil, c.unreachable(ctx, err)
+	}
+	return answer, nil
+}
+
+func (c *Client) do(ctx context.Context, req request) (status int, text []byte, err error) {
+	answer, err := c.send(ctx, req)
+	if err != nil {
+		return 0, nil, err
 	}
 	defer answer.Body.Close()
 	text, err = io.ReadAll(io.LimitReader(answer.Body, maxAnswer))

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -47,7 +48,7 @@ type Config struct {
 	Renewer Renewer
 	// Lead runs while this node leads and has applied an entry of its own term;
 	// its context ends with the leadership. Required.
-	Lead func(lead Leadership)
+	Lead func(ctx context.Context, lead Leadership)
 	// Serve answers messages that [Node.AskLeader] sends to this node.
 	Serve func(from string, payload []byte) ([]byte, error)
 	// Fatal is called once, when this process must not go on (a disk that
@@ -81,7 +82,6 @@ type Renewer interface {
 type Leadership struct {
 	Node *Node
 	Term uint64
-	Done <-chan struct{} // closed when it ended
 }
 
 // Profile holds Raft's timing.

@@ -3,8 +3,10 @@ package cluster
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/hashicorp/raft"
 	"google.golang.org/protobuf/proto"
@@ -18,7 +20,7 @@ import (
 // unknown to the leader or about to be removed.
 //
 // It returns ErrNoLeader at once when no leader was reached for two seconds, and
-// takes no longer than about that in any case.
+// after two seconds in any case.
 //
 // Raft's own VerifyLeader is not enough: it can credit answers to requests that
 // were sent before the question, and it counts non-voters.
@@ -29,9 +31,10 @@ func (n *Node) Confirm(ctx context.Context, heard ...string) (expiring bool, err
 	if n.reach.gone() {
 		return false, ErrNoLeader
 	}
+	began := time.Now()
 	out, err := n.confirmOnce(ctx, heard...)
 	if err != nil {
-		if out, err = n.confirmAgain(ctx, heard...); err != nil {
+		if out, err = n.confirmAgain(ctx, time.Since(began), heard...); err != nil {
 			return false, err
 		}
 	}
@@ -41,18 +44,22 @@ func (n *Node) Confirm(ctx context.Context, heard ...string) (expiring bool, err
 
 // confirmAgain goes on after a first try that failed. Only here is a deadline
 // needed: a round is bounded by itself, and most succeed.
-func (n *Node) confirmAgain(ctx context.Context, heard ...string) (outcome, error) {
-	ctx, cancel := context.WithTimeout(ctx, noLeaderLimit)
+func (n *Node) confirmAgain(outer context.Context, took time.Duration, heard ...string) (outcome, error) {
+	ctx, cancel := context.WithTimeout(outer, noLeaderLimit-min(took, noLeaderLimit))
 	defer cancel()
 	for {
-		if err := n.reach.await(ctx); err != nil {
-			return outcome{}, err
+		err := n.reach.await(ctx, took)
+		if err == nil {
+			var out outcome
+			if out, err = n.confirmOnce(ctx, heard...); err == nil {
+				return out, nil
+			}
 		}
-		if out, err := n.confirmOnce(ctx, heard...); err == nil {
-			return out, nil
-		}
-		if n.reach.gone() {
+		if n.reach.gone() || ctx.Err() != nil && outer.Err() == nil {
 			return outcome{}, ErrNoLeader
+		}
+		if outer.Err() != nil || errors.Is(err, ErrStopped) {
+			return outcome{}, err
 		}
 	}
 }
@@ -108,33 +115,21 @@ func (n *Node) tryConfirm(ctx context.Context) error {
 	return n.catchUp(ctx, out.index)
 }
 
-// Confirmed says whether this node alone decides what is true, right now: then
-// what is applied here is all that was ever acknowledged, and nobody need be asked.
+// Confirmed says whether this node is the whole group, right now: then what is
+// applied here is all that anybody ever saw, and nobody need be asked. Beside a
+// non-voter that does not hold: it may show an entry a moment before this one.
 func (n *Node) Confirmed() bool {
 	r := n.raft()
-	return r != nil && !n.removed.Load() && n.leadsIn(n.machine.ownNoop.Load()) && n.isLone(r)
+	if r == nil || n.removed.Load() || !n.leadsIn(n.machine.ownNoop.Load()) {
+		return false
+	}
+	servers := r.GetConfiguration().Configuration().Servers
+	return len(servers) == 1 && string(servers[0].ID) == n.identity().MemberID
 }
 
 // EverConfirmed says whether this process has once shown a confirmed state. Until
 // then its tables may be older than what it answered before a restart.
 func (n *Node) EverConfirmed() bool { return n.confirmed.Load() && !n.removed.Load() }
-
-type loneAt struct {
-	lastIndex uint64
-	lone      bool
-}
-
-// isLone keeps its answer while the log has not grown: a new configuration
-// counts from the moment it is appended, committed or not.
-func (n *Node) isLone(r *raft.Raft) bool {
-	last := r.LastIndex()
-	if at := n.lone.Load(); at != nil && at.lastIndex == last {
-		return at.lone
-	}
-	lone := isLoneVoter(r.GetConfiguration().Configuration(), n.identity().MemberID)
-	n.lone.Store(&loneAt{lastIndex: last, lone: lone})
-	return lone
-}
 
 // leadsIn says whether this node leads in term and has applied its own first
 // entry of it: then everything committed in earlier terms is in its tables.
@@ -199,8 +194,13 @@ func (n *Node) majorityIn(ctx context.Context, r *raft.Raft, term uint64) bool {
 		go func() { answers <- n.termOf(ctx, s) == term }()
 	}
 	for left := len(others); left > 0 && votes < need && votes+left >= need; left-- {
-		if <-answers {
-			votes++
+		select {
+		case yes := <-answers:
+			if yes {
+				votes++
+			}
+		case <-ctx.Done():
+			return false
 		}
 	}
 	return votes >= need

@@ -23,6 +23,9 @@ var (
 	// ErrRemoved says that the group has removed this member: it answers nothing any
 	// more, and its data directory is not opened again.
 	ErrRemoved = errors.New("this peer was removed from its cluster")
+	// ErrRefused says that a change of the group's members would do harm or makes no
+	// sense; nothing was changed. The text says why and what to do instead.
+	ErrRefused = errors.New("refused")
 	// ErrInUse says that another process holds the data directory.
 	ErrInUse = errors.New("data directory is in use by another process")
 )

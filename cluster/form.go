@@ -18,7 +18,12 @@ import (
 
 const (
 	formPause  = 250 * time.Millisecond
+	joinPause  = 2 * time.Second  // a newcomer asks to be admitted this often
 	formRemind = 10 * time.Second // the same obstacle is told again this often
+
+	// catchUpLimit is how soon a member that has caught up shows what is committed
+	// at the moment.
+	catchUpLimit = 500 * time.Millisecond
 )
 
 // form runs in a directory that belongs to no cluster yet. The first of the
@@ -32,7 +37,7 @@ func (n *Node) form() {
 	for {
 		obstacle := n.formStep(list, first)
 		if obstacle == "" && first {
-			if err := n.startRaft(newUUID()); err != nil {
+			if err := n.beginCluster(); err != nil {
 				n.fail(err)
 			}
 			return
@@ -41,8 +46,12 @@ func (n *Node) form() {
 			n.log.Warn("not in a cluster yet", "because", obstacle)
 			told, toldAt = obstacle, time.Now()
 		}
+		pause := formPause
+		if n.cfg.Expect == 0 {
+			pause = joinPause
+		}
 		select {
-		case <-time.After(formPause):
+		case <-time.After(pause):
 		case <-n.admitted:
 			return
 		case <-n.ctx.Done():
@@ -51,17 +60,29 @@ func (n *Node) form() {
 	}
 }
 
+// beginCluster makes this peer the first of a new cluster, unless it was admitted
+// to one meanwhile.
+func (n *Node) beginCluster() error {
+	n.admitMu.Lock()
+	defer n.admitMu.Unlock()
+	if n.identity().UUID != "" {
+		return nil
+	}
+	return n.startRaft(newUUID())
+}
+
 // formStep says what still stands in the way; empty on the first peer when
 // nothing does.
 func (n *Node) formStep(list []string, first bool) string {
 	switch {
 	case n.cfg.Expect == 0:
-		return "waiting to be admitted: on a member, run namesrv cluster join " + n.cfg.NodeID + " " + n.cfg.Advertise
-	case !first:
-		if _, err := n.askForm(list[0], list); err != nil {
-			return err.Error()
+		waiting := "waiting to be admitted: on a member, run namesrv cluster join " + n.cfg.NodeID + " " + n.cfg.Advertise
+		if said := n.askToJoin(list); said != "" {
+			return waiting + " (" + said + ")"
 		}
-		return "waiting for " + list[0] + " to begin it"
+		return waiting
+	case !first:
+		return n.awaitFirst(list)
 	}
 	var obstacles []string
 	facts := maps.Clone(n.cfg.Facts)
@@ -75,7 +96,7 @@ func (n *Node) formStep(list []string, first bool) string {
 		case err != nil:
 			obstacles = append(obstacles, err.Error())
 		case reply.Uuid != "":
-			obstacles = append(obstacles, fmt.Sprintf("%s belongs to cluster %s already, this directory is empty: if this peer lost its disk, have an admin remove its old member and join it anew", addr, reply.Uuid))
+			obstacles = append(obstacles, n.lostDirectory(addr, reply.Uuid))
 		case len(differing(facts, reply.Facts)) > 0:
 			obstacles = append(obstacles, otherValues(addr, differing(facts, reply.Facts)))
 		case nodes[reply.Node] != "":
@@ -90,6 +111,31 @@ func (n *Node) formStep(list []string, first bool) string {
 		n.found.Store(&facts)
 	}
 	return strings.Join(obstacles, "; ")
+}
+
+// awaitFirst says why a peer that does not begin the cluster is not in it yet.
+func (n *Node) awaitFirst(list []string) string {
+	obstacle := "waiting for " + list[0] + " to begin it"
+	for i, addr := range list {
+		if addr == n.cfg.Advertise {
+			continue
+		}
+		reply, err := n.askForm(addr, list)
+		switch {
+		case err == nil && reply.Uuid != "" && reply.Formed:
+			return n.lostDirectory(addr, reply.Uuid)
+		case err != nil && i == 0:
+			obstacle = err.Error()
+		}
+	}
+	return obstacle
+}
+
+// lostDirectory tells the way out to a peer that has an empty directory and the
+// command line of a member.
+func (n *Node) lostDirectory(addr, uuid string) string {
+	return fmt.Sprintf("peer %s belongs to cluster %s already and this directory is empty: if this peer lost its directory, run on a member: namesrv cluster join %s %s --replace",
+		addr, uuid, n.cfg.NodeID, n.cfg.Advertise)
 }
 
 // askForm fetches what a peer shows and compares it with what this one has.
@@ -158,7 +204,8 @@ func differing(a, b map[string]string) []string {
 
 // compareClusters asks the peers that the command line names which cluster they
 // belong to: with the directory of another one this peer would go on alone beside
-// them. It returns those that did not answer.
+// them. One of its own cluster among them is enough; a stranger among them is only
+// told of. It returns those that did not answer.
 func (n *Node) compareClusters(addrs []string) (unanswered []string, err error) {
 	own := n.identity().UUID
 	replies := make([]*clusterpb.FormReply, len(addrs))
@@ -167,28 +214,47 @@ func (n *Node) compareClusters(addrs []string) (unanswered []string, err error) 
 		wg.Go(func() { replies[i], _ = n.askForm(addr, nil) })
 	}
 	wg.Wait()
+	companions := 0
 	for i, r := range replies {
 		switch {
 		case r == nil || r.Uuid == "":
 			unanswered = append(unanswered, addrs[i])
-		case r.Uuid != own:
-			return nil, fmt.Errorf("%w: %s belongs to cluster %s, but peer %s of --join to cluster %s: give the right --data-dir, or empty this one and let the peer join anew", ErrOtherCluster, n.cfg.DataDir, own, addrs[i], r.Uuid)
+		case r.Uuid == own:
+			companions++
+		case slices.Contains(n.identity().Former, r.Uuid):
+			// This cluster was recovered from that one: the other peer is the one
+			// that must come back empty, and is told so when it asks.
+			n.log.Warn("a peer of --join has the directory of the cluster from which this one was recovered", "peer", addrs[i], "cluster", r.Uuid)
+			unanswered = append(unanswered, addrs[i])
+		default:
+			err = fmt.Errorf("%w: %s belongs to cluster %s, but peer %s of --join to cluster %s: give the right --data-dir, or empty this one and let the peer join anew", ErrOtherCluster, n.cfg.DataDir, own, addrs[i], r.Uuid)
 		}
 	}
-	return unanswered, nil
+	if err != nil && companions > 0 {
+		n.log.Warn("a peer of --join belongs to another cluster", "error", err)
+		return unanswered, nil
+	}
+	return unanswered, err
 }
 
-// compareLater goes on asking those that did not answer at the start.
+// compareLater goes on asking while nobody has answered, until this member is one
+// of several that agree.
 func (n *Node) compareLater(addrs []string) {
-	for pause := time.Second; len(addrs) > 0; pause = min(2*pause, time.Minute) {
+	for pause := time.Second; ; pause = min(2*pause, time.Minute) {
 		select {
 		case <-time.After(pause):
 		case <-n.ctx.Done():
 			return
 		}
-		var err error
-		if addrs, err = n.compareClusters(addrs); err != nil {
+		if n.confirmed.Load() && n.Status().Voters > 1 {
+			return
+		}
+		unanswered, err := n.compareClusters(addrs)
+		if err != nil {
 			n.fail(err)
+			return
+		}
+		if len(unanswered) < len(addrs) {
 			return
 		}
 	}
@@ -198,7 +264,7 @@ func (n *Node) serveForm() answer {
 	id := n.identity()
 	return answerOf(&clusterpb.FormReply{Member: id.MemberID, Node: id.NodeID, Address: n.cfg.Advertise, Uuid: id.UUID,
 		List: slices.Sorted(slices.Values(n.cfg.Join)), Facts: n.cfg.Facts,
-		Waiting: n.cfg.Expect == 0 && !n.cfg.Single, Since: id.Since})
+		Waiting: n.cfg.Expect == 0 && !n.cfg.Single, Since: id.Since, Formed: n.machine.view().formed})
 }
 
 // serveAdmit takes this empty directory into a cluster. Said twice, it changes
@@ -315,15 +381,22 @@ func (n *Node) admit(ctx context.Context, addr string) error {
 // caughtUp says whether a member has applied what was committed when it was asked.
 func (n *Node) caughtUp(ctx context.Context, s raft.Server) bool {
 	want := n.raft().CommitIndex()
-	st, err := n.statusOf(ctx, s)
+	ctx, cancel := context.WithTimeout(ctx, catchUpLimit)
+	defer cancel()
+	st, err := n.statusOf(ctx, s, want)
 	return err == nil && st.Applied >= want
 }
 
-// changeMembers makes one change on the configuration it looked at; a change
+// changeMembers makes one change on the newest committed configuration; a change
 // made meanwhile by somebody else makes it fail instead of undoing that.
 func (n *Node) changeMembers(ctx context.Context, do func(r *raft.Raft, prev uint64) raft.IndexFuture) error {
-	r := n.raft()
-	f := do(r, r.GetConfiguration().Index())
+	return n.changeMembersAt(ctx, n.machine.view().group.index, do)
+}
+
+// changeMembersAt is changeMembers for a decision that rests on the configuration
+// at log index prev. Raft's own GetConfiguration tells no index.
+func (n *Node) changeMembersAt(ctx context.Context, prev uint64, do func(r *raft.Raft, prev uint64) raft.IndexFuture) error {
+	f := do(n.raft(), prev)
 	done := make(chan error, 1)
 	go func() { done <- f.Error() }()
 	select {

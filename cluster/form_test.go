@@ -155,3 +155,16 @@ func TestDirectoryOfAnotherClusterIsRefused(t *testing.T) {
 		t.Errorf("%v, want ErrOtherCluster", err)
 	}
 }
+
+func TestDirectoryFormedAloneIsNotServedAsOneOfSeveral(t *testing.T) {
+	alone := single(t)
+	alone.Close()
+	cfg, _ := testConfig(t, "n1", listen(t))
+	cfg.DataDir, cfg.Expect = alone.cfg.DataDir, 2
+	other := listen(t)
+	defer other.Close()
+	cfg.Join = []string{cfg.Advertise, other.Addr().String()}
+	if _, err := Open(cfg); !errors.Is(err, ErrOtherCluster) || !strings.Contains(err.Error(), "begun without --join") {
+		t.Errorf("%v, want ErrOtherCluster", err)
+	}
+}

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -10,7 +11,10 @@ import (
 
 // writeLimit is how long one write to the log may take. A leader whose disk
 // hangs would stay leader for ever, since heartbeats run beside the disk.
-const writeLimit = 10 * time.Second
+const (
+	writeLimit = 10 * time.Second // of running time
+	writeTick  = time.Second
+)
 
 type logAndStable interface {
 	raft.LogStore
@@ -33,17 +37,66 @@ func (g *guard) write(what string, do func() error) error {
 	if err := g.broken.Load(); err != nil {
 		return *err
 	}
-	late := time.AfterFunc(writeLimit, func() {
-		g.breakWith(fmt.Errorf("disk: %s took more than %v", what, writeLimit))
-	})
-	defer late.Stop()
-	if err := do(); err != nil {
+	done := g.watch(what)
+	err := do()
+	done()
+	if err != nil {
 		return g.breakWith(fmt.Errorf("disk: %s: %w", what, err))
 	}
 	if err := g.broken.Load(); err != nil {
 		return *err
 	}
 	return nil
+}
+
+// watch gives a write its time. It counts ticks that came when they were due: a
+// process that was stopped for minutes in the middle of a write has not waited
+// for its disk all that time.
+func (g *guard) watch(what string) (done func()) {
+	w := &watch{last: time.Now(), late: func() {
+		g.breakWith(fmt.Errorf("disk: %s took more than %v", what, writeLimit))
+	}}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.timer = time.AfterFunc(writeTick, w.tick)
+	return w.stop
+}
+
+// watch is the clock of one write.
+type watch struct {
+	late func()
+
+	mu    sync.Mutex // guards the fields below
+	timer *time.Timer
+	last  time.Time
+	ticks int
+	over  bool
+}
+
+func (w *watch) tick() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.over {
+		return
+	}
+	now := time.Now()
+	if now.Sub(w.last) < 2*writeTick {
+		w.ticks++
+	}
+	w.last = now
+	if w.ticks < int(writeLimit/writeTick) {
+		w.timer.Reset(writeTick)
+		return
+	}
+	w.over = true
+	go w.late() // not under the lock
+}
+
+func (w *watch) stop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.over = true
+	w.timer.Stop()
 }
 
 func (g *guard) breakWith(err error) error {

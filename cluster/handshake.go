@@ -28,10 +28,16 @@ const (
 // errRefused says that the other side answered the handshake with an error.
 var errRefused = errors.New("peer refused the connection")
 
+// greeting is what the accepting side said of itself.
+type greeting struct {
+	member string
+	clock  time.Duration // its clock, at the latest when it answered
+}
+
 // greet opens a connection that this node dialled. With an empty to, whoever
 // answers is only asked who it is: no cluster is named, and the connection is
 // good for form and admit exchanges only.
-func (n *Node) greet(c net.Conn, kind byte, to string) (member string, err error) {
+func (n *Node) greet(c net.Conn, kind byte, to string) (greeting, error) {
 	id := n.identity()
 	c.SetDeadline(time.Now().Add(handshakeTimeout))
 	defer c.SetDeadline(time.Time{})
@@ -40,16 +46,16 @@ func (n *Node) greet(c net.Conn, kind byte, to string) (member string, err error
 		hello.Uuid = id.UUID
 	}
 	if err := writeMessage(c, []byte{kind}, hello); err != nil {
-		return "", fmt.Errorf("handshake: %w", err)
+		return greeting{}, fmt.Errorf("handshake: %w", err)
 	}
 	var reply clusterpb.HelloReply
 	if err := readMessage(c, &reply); err != nil {
-		return "", fmt.Errorf("handshake: %w", err)
+		return greeting{}, fmt.Errorf("handshake: %w", err)
 	}
 	if reply.Error != "" {
-		return "", fmt.Errorf("%w: %s", errRefused, reply.Error)
+		return greeting{}, fmt.Errorf("%w: %s", errRefused, reply.Error)
 	}
-	return reply.Member, nil
+	return greeting{member: reply.Member, clock: time.Duration(reply.ClockMillis) * time.Millisecond}, nil
 }
 
 // welcomed is what the accepting side knows of a connection after the handshake.
@@ -75,7 +81,7 @@ func (n *Node) welcome(c net.Conn) (welcomed, error) {
 		return welcomed{}, fmt.Errorf("handshake: %w", err)
 	}
 	w, refusal := n.judge(kind[0], &hello)
-	reply := &clusterpb.HelloReply{Version: peerProtocol, Member: n.identity().MemberID}
+	reply := &clusterpb.HelloReply{Version: peerProtocol, Member: n.identity().MemberID, ClockMillis: uint64(n.clock().Milliseconds())}
 	if refusal != nil {
 		reply.Error = refusal.Error()
 	}

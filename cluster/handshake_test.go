@@ -62,10 +62,10 @@ func TestUntrustedConnectionIsGoodForFormAndAdmitOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	for kind, want := range map[byte]byte{msgForm: statusOK, msgTerm: statusNotServed, msgConfirm: statusNotServed, msgPropose: statusNotServed, msgStatus: statusNotServed, msgApp: statusNotServed, 99: statusNotServed} {
-		if _, err := c.Write(appendFrame(nil, uint64(kind), kind, time.Second, []byte("x"))); err != nil {
+		if _, err := c.Write(appendFrame(nil, uint64(kind), kind, time.Hour, []byte("x"))); err != nil {
 			t.Fatal(err)
 		}
-		id, status, _, _, err := readFrame(c)
+		id, status, _, _, err := readFrame(c, maxFrame)
 		if err != nil || id != uint64(kind) || status != want {
 			t.Errorf("kind %d: status %d of request %d, %v; want %d", kind, status, id, err, want)
 		}
@@ -107,13 +107,13 @@ func TestForwardedProposalIsNotPassedOn(t *testing.T) {
 }
 
 func TestDeadlineTravelsWithTheProposal(t *testing.T) {
-	l := newLink(nil)
+	l := newLink(nil, 0)
 	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 	defer cancel()
 	if err := l.send(ctx, 1, msgPropose, nil); err == nil || !strings.Contains(err.Error(), errNotSent.Error()) {
 		t.Errorf("%v, want: not sent", err)
 	}
-	_, _, left, _, err := readFrame(bytes.NewReader(appendFrame(nil, 1, msgPropose, 1500*time.Millisecond, nil)))
+	_, _, left, _, err := readFrame(bytes.NewReader(appendFrame(nil, 1, msgPropose, 1500*time.Millisecond, nil)), maxFrame)
 	if err != nil || left != 1500*time.Millisecond {
 		t.Errorf("%v %v", left, err)
 	}
@@ -149,7 +149,7 @@ func FuzzReadFrame(f *testing.F) {
 	f.Add(appendFrame(nil, 1, msgTerm, time.Second, []byte("x")))
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff})
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		id, kind, left, payload, err := readFrame(bytes.NewReader(raw))
+		id, kind, left, payload, err := readFrame(bytes.NewReader(raw), maxFrame)
 		if err != nil {
 			return
 		}

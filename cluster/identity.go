@@ -21,9 +21,12 @@ type identity struct {
 	NodeID   string `json:"node_id"`
 	MemberID string `json:"member_id"`
 	UUID     string `json:"cluster_uuid,omitempty"`
+	Alone    bool   `json:"formed_alone,omitempty"` // begun by a server that was told of no peers
 	// Since is the log index of a committed configuration that held this member; 0
 	// while it was in none.
 	Since uint64 `json:"member_since,omitempty"`
+	// Former are the clusters from which this one was recovered.
+	Former []string `json:"recovered_from,omitempty"`
 	// Removed says that a later one did not: the directory is of no use any more.
 	Removed bool `json:"removed,omitempty"`
 }

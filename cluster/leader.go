@@ -40,15 +40,16 @@ func (n *Node) watchLeadership(notify <-chan bool) {
 			ended = make(chan struct{})
 			go func(done <-chan struct{}, ended chan<- struct{}) {
 				defer close(ended)
-				<-before // two terms of one node never overlap
-				n.leadTerm(done)
+				n.leadTerm(done, before)
 			}(done, ended)
 		}
 	}
 }
 
-// leadTerm commits this leader's own first entry and then leads.
-func (n *Node) leadTerm(done <-chan struct{}) {
+// leadTerm commits this leader's own first entry and then leads, not before the
+// term before has ended.
+func (n *Node) leadTerm(done, before <-chan struct{}) {
+	defer func() { <-before }()
 	ctx, cancel := context.WithCancel(n.ctx)
 	defer cancel()
 	stop := make(chan struct{})
@@ -68,10 +69,15 @@ func (n *Node) leadTerm(done <-chan struct{}) {
 		n.log.Error("first command of the cluster", "error", err)
 		return
 	}
+	<-before
 	n.log.Info("leading", "term", term, "member", n.identity().MemberID)
 	admitting := make(chan struct{})
-	go func() { defer close(admitting); n.admitFounders(ctx) }()
-	n.cfg.Lead(Leadership{Node: n, Term: term, Done: ctx.Done()})
+	go func() {
+		defer close(admitting)
+		n.admitFounders(ctx)
+		n.promoteNewcomers(ctx)
+	}()
+	n.cfg.Lead(ctx, Leadership{Node: n, Term: term})
 	cancel()
 	<-admitting
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"sync"
 	"time"
@@ -21,6 +22,8 @@ const (
 	msgPropose = 5
 	msgStatus  = 6
 	msgApp     = 7 // for the layer above
+	msgMember  = 8 // change who belongs to the group; to the leader
+	msgJoin    = 9 // a newcomer asks any member to be admitted
 )
 
 // answer status of C connections
@@ -31,11 +34,21 @@ const (
 	statusUnknown   = 3 // outcome unknown
 	statusTooLarge  = 4
 	statusNotServed = 5 // the connection is not good for this kind
+	statusRefused   = 6 // payload says why; nothing was changed
+	statusLate      = 7 // came after its deadline; nothing was done
 )
 
 const (
-	frameHead = 17 // length 4, id 8, kind or status 1, milliseconds left 4
+	frameHead = 21 // length 4, id 8, kind or status 1, deadline 8
 	maxFrame  = MaxCommand + 1<<20
+	// maxStrange is the largest frame of a connection that is good for form, admit
+	// and join only.
+	maxStrange = 64 << 10
+)
+
+const (
+	linkWrite = 2 * time.Second // a write that takes longer ends the connection
+	linkQuiet = 3 * time.Second // without any answer to what was sent, the connection is given up
 )
 
 // errLinkBroken fails every call that was waiting when a connection ended.
@@ -51,18 +64,40 @@ type answer struct {
 }
 
 // link is one outgoing C connection; calls share it.
+//
+// Deadlines travel as points on the receiver's own clock, of which the handshake
+// told one. Counted from the arrival of a message they would be worth nothing: a
+// stream that stalled, or a receiver that was stopped, would deliver a command
+// long after its sender had given it up and others had changed the same thing.
 type link struct {
-	conn net.Conn
+	conn    net.Conn
+	clock   time.Duration // receiver's clock at began, or a little earlier
+	began   time.Time
+	writing chan struct{} // one place: one writer at a time
 
-	wmu sync.Mutex // one writer at a time
-
-	mu      sync.Mutex // guards the fields below
-	next    uint64
-	pending map[uint64]chan answer
-	broken  error
+	mu         sync.Mutex // guards the fields below
+	next       uint64
+	pending    map[uint64]chan answer
+	unanswered time.Time // when the first message since the last answer was sent; zero: none
+	broken     error
 }
 
-func newLink(c net.Conn) *link { return &link{conn: c, pending: make(map[uint64]chan answer)} }
+func newLink(c net.Conn, clock time.Duration) *link {
+	return &link{conn: c, clock: clock, began: time.Now(), writing: make(chan struct{}, 1), pending: make(map[uint64]chan answer)}
+}
+
+// deadline turns what a context has left into a point on the receiver's clock.
+func (l *link) deadline(ctx context.Context) (time.Duration, error) {
+	d, ok := ctx.Deadline()
+	if !ok {
+		d = time.Now().Add(transportTimeout)
+	}
+	left := time.Until(d)
+	if left <= 0 {
+		return 0, context.DeadlineExceeded
+	}
+	return l.clock + time.Since(l.began) + left, nil
+}
 
 // call sends one message and waits for its answer. An error that wraps
 // errNotSent says that the other side cannot have seen it.
@@ -80,6 +115,9 @@ func (l *link) call(ctx context.Context, kind byte, payload []byte) (answer, err
 	}
 	select {
 	case a := <-ch:
+		if a.status == statusLate && ctx.Err() == nil {
+			l.breakWith(errors.New("the other side's clock was told late"))
+		}
 		return a, a.err
 	case <-ctx.Done():
 		return answer{}, ctx.Err()
@@ -89,12 +127,18 @@ func (l *link) call(ctx context.Context, kind byte, payload []byte) (answer, err
 func (l *link) register() (uint64, chan answer, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.broken == nil && !l.unanswered.IsZero() && time.Since(l.unanswered) > linkQuiet {
+		l.breakLocked(fmt.Errorf("no answer for %v", linkQuiet))
+	}
 	if l.broken != nil {
 		return 0, nil, l.broken
 	}
 	l.next++
 	ch := make(chan answer, 1)
 	l.pending[l.next] = ch
+	if l.unanswered.IsZero() {
+		l.unanswered = time.Now()
+	}
 	return l.next, ch, nil
 }
 
@@ -105,17 +149,18 @@ func (l *link) forget(id uint64) {
 }
 
 func (l *link) send(ctx context.Context, id uint64, kind byte, payload []byte) error {
-	left := time.Duration(0)
-	if d, ok := ctx.Deadline(); ok {
-		if left = time.Until(d); left <= 0 {
-			return fmt.Errorf("%w: %w", errNotSent, context.DeadlineExceeded)
-		}
+	select {
+	case l.writing <- struct{}{}:
+		defer func() { <-l.writing }()
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", errNotSent, ctx.Err())
 	}
-	frame := appendFrame(nil, id, kind, left, payload)
-	l.wmu.Lock()
-	defer l.wmu.Unlock()
-	l.conn.SetWriteDeadline(time.Now().Add(transportTimeout))
-	if _, err := l.conn.Write(frame); err != nil {
+	deadline, err := l.deadline(ctx)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errNotSent, err)
+	}
+	l.conn.SetWriteDeadline(time.Now().Add(linkWrite))
+	if _, err := l.conn.Write(appendFrame(nil, id, kind, deadline, payload)); err != nil {
 		l.breakWith(err)
 		return fmt.Errorf("%w: %w", errLinkBroken, err)
 	}
@@ -126,7 +171,7 @@ func (l *link) send(ctx context.Context, id uint64, kind byte, payload []byte) e
 func (l *link) read() {
 	r := bufio.NewReader(l.conn)
 	for {
-		id, status, _, payload, err := readFrame(r)
+		id, status, _, payload, err := readFrame(r, maxFrame)
 		if err != nil {
 			l.breakWith(err)
 			return
@@ -134,6 +179,10 @@ func (l *link) read() {
 		l.mu.Lock()
 		ch := l.pending[id]
 		delete(l.pending, id)
+		l.unanswered = time.Time{}
+		if len(l.pending) > 0 {
+			l.unanswered = time.Now()
+		}
 		l.mu.Unlock()
 		if ch != nil {
 			ch <- answer{status: status, payload: payload}
@@ -142,9 +191,13 @@ func (l *link) read() {
 }
 
 func (l *link) breakWith(err error) {
-	l.conn.Close()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.breakLocked(err)
+}
+
+func (l *link) breakLocked(err error) {
+	l.conn.Close()
 	if l.broken != nil {
 		return
 	}
@@ -161,26 +214,26 @@ func (l *link) isBroken() bool {
 	return l.broken != nil
 }
 
-func appendFrame(dst []byte, id uint64, kind byte, left time.Duration, payload []byte) []byte {
+func appendFrame(dst []byte, id uint64, kind byte, deadline time.Duration, payload []byte) []byte {
 	dst = binary.BigEndian.AppendUint32(dst, uint32(frameHead-4+len(payload)))
 	dst = binary.BigEndian.AppendUint64(dst, id)
 	dst = append(dst, kind)
-	dst = binary.BigEndian.AppendUint32(dst, uint32(min(left.Milliseconds(), 1<<31)))
+	dst = binary.BigEndian.AppendUint64(dst, uint64(max(deadline, 0)))
 	return append(dst, payload...)
 }
 
-func readFrame(r io.Reader) (id uint64, kind byte, left time.Duration, payload []byte, err error) {
+func readFrame(r io.Reader, limit int) (id uint64, kind byte, deadline time.Duration, payload []byte, err error) {
 	var head [frameHead]byte
 	if _, err = io.ReadFull(r, head[:]); err != nil {
 		return
 	}
 	size := binary.BigEndian.Uint32(head[:])
-	if size < frameHead-4 || size > maxFrame {
+	if size < frameHead-4 || int64(size) > int64(limit) {
 		err = fmt.Errorf("frame of %d bytes", size)
 		return
 	}
 	id, kind = binary.BigEndian.Uint64(head[4:]), head[12]
-	left = time.Duration(binary.BigEndian.Uint32(head[13:])) * time.Millisecond
+	deadline = time.Duration(binary.BigEndian.Uint64(head[13:]) & math.MaxInt64)
 	payload = make([]byte, size-(frameHead-4))
 	_, err = io.ReadFull(r, payload)
 	return

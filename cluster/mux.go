@@ -25,7 +25,7 @@ type mux struct {
 	wg   sync.WaitGroup
 	done chan struct{}
 
-	mu    sync.Mutex // guards conns and closed
+	mu    sync.Mutex // guards conns and shut
 	conns map[net.Conn]struct{}
 	shut  bool
 }
@@ -129,13 +129,13 @@ const (
 )
 
 // dial connects to a peer and shakes hands. Names are resolved here, each time.
-func (n *Node) dial(ctx context.Context, addr string, kind byte, to string) (net.Conn, string, error) {
+func (n *Node) dial(ctx context.Context, addr string, kind byte, to string) (net.Conn, greeting, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTry)
 	defer cancel()
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "tcp", addr)
 	if err != nil {
-		return nil, "", err
+		return nil, greeting{}, err
 	}
 	if n.cfg.TLS != nil {
 		conf := n.cfg.TLS.Clone()
@@ -144,12 +144,14 @@ func (n *Node) dial(ctx context.Context, addr string, kind byte, to string) (net
 		}
 		c = tls.Client(c, conf)
 	}
-	stop := context.AfterFunc(n.ctx, func() { c.Close() })
-	defer stop()
-	member, err := n.greet(c, kind, to)
+	for _, done := range []context.Context{n.ctx, ctx} {
+		stop := context.AfterFunc(done, func() { c.Close() })
+		defer stop()
+	}
+	hello, err := n.greet(c, kind, to)
 	if err != nil {
 		c.Close()
-		return nil, "", err
+		return nil, greeting{}, err
 	}
-	return c, member, nil
+	return c, hello, nil
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
@@ -28,6 +29,7 @@ type Node struct {
 	lock    *os.File
 	mux     *mux
 	peers   *peers
+	started time.Time
 	applied applied
 	machine *machine
 	reach   *reach
@@ -39,7 +41,6 @@ type Node struct {
 	admitted  chan struct{}                     // closed once this directory belongs to a cluster
 	found     atomic.Pointer[map[string]string] // facts of all founders
 	known     bool                              // it did so when it was opened
-	lone      atomic.Pointer[loneAt]
 	confirmed atomic.Bool
 	removed   atomic.Bool
 	stats     counters
@@ -83,7 +84,7 @@ func Open(cfg Config) (*Node, error) {
 }
 
 func newNode(cfg Config, lock *os.File, id identity) *Node {
-	n := &Node{cfg: cfg, log: cfg.Logger, lock: lock, admitted: make(chan struct{}), failed: make(chan struct{})}
+	n := &Node{cfg: cfg, log: cfg.Logger, started: time.Now(), lock: lock, admitted: make(chan struct{}), failed: make(chan struct{})}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	n.ids.Store(&id)
 	n.mux = &mux{listener: cfg.Listener, tls: cfg.TLS, welcome: n.welcome, commands: n.serveCommands,
@@ -106,7 +107,9 @@ func (n *Node) begin() error {
 		if err != nil {
 			return err
 		}
-		n.wg.Go(func() { n.compareLater(unanswered) })
+		if len(unanswered) == len(others) {
+			n.wg.Go(func() { n.compareLater(unanswered) })
+		}
 		return n.startRaft("")
 	case n.cfg.Single:
 		return n.startRaft(newUUID())
@@ -140,10 +143,9 @@ func (n *Node) startRaft(newUUID string) error {
 		Logger:                n.log.Named("raft-net"),
 	}))
 	if newUUID != "" {
-		self := raft.Configuration{Servers: []raft.Server{{ID: rc.LocalID, Address: raft.ServerAddress(n.cfg.Advertise)}}}
-		err := raft.BootstrapCluster(rc, cache, d.guard, d.snapshots, trans, self)
-		if err == nil || errors.Is(err, raft.ErrCantBootstrap) {
-			err = n.setUUID(newUUID)
+		err := d.bootstrap(rc, trans, n.cfg.Advertise)
+		if err == nil {
+			err = n.changeIdentity(func(id *identity) { id.UUID, id.Alone = newUUID, n.cfg.Single })
 		}
 		if err != nil {
 			trans.close()
@@ -156,6 +158,9 @@ func (n *Node) startRaft(newUUID string) error {
 		return errors.Join(fmt.Errorf("start Raft: %w", err), d.bolt.Close())
 	}
 	n.rt.Store(&running{raft: r, trans: trans, disk: d})
+	if members := len(r.GetConfiguration().Configuration().Servers); n.identity().Alone && members == 1 && n.cfg.Expect > 1 {
+		return fmt.Errorf("%w: %s holds a cluster of one that was begun without --join: start it without --bootstrap-expect and --join and let the others join it, or empty the directory", ErrOtherCluster, n.cfg.DataDir)
+	}
 	close(n.admitted)
 	n.wg.Go(func() { n.watchLeadership(notify) })
 	n.wg.Go(n.announce)
@@ -165,6 +170,9 @@ func (n *Node) startRaft(newUUID string) error {
 	}
 	return nil
 }
+
+// clock is what deadlines of peers' messages refer to.
+func (n *Node) clock() time.Duration { return time.Since(n.started) }
 
 func (n *Node) identity() identity { return *n.ids.Load() }
 
@@ -214,15 +222,11 @@ func (n *Node) HandOver(ctx context.Context) error {
 	if r == nil || r.State() != raft.Leader || isLoneVoter(r.GetConfiguration().Configuration(), n.identity().MemberID) {
 		return nil
 	}
-	done := make(chan error, 1)
-	go func() { done <- r.LeadershipTransfer().Error() }()
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return await(ctx, r.LeadershipTransfer())
 }
+
+// shutdownLimit is how long Raft may take to stop; a disk that hangs holds it up.
+const shutdownLimit = 10 * time.Second
 
 // Close stops this member. It neither hands over nor leaves the group.
 func (n *Node) Close() error {
@@ -235,13 +239,17 @@ func (n *Node) close() error {
 	n.cancel()
 	n.mux.close()
 	n.peers.close()
-	var errs []error
+	n.mux.wg.Wait() // an admission may still have been starting Raft
 	n.wg.Wait()
+	var errs []error
 	if rt := n.rt.Load(); rt != nil {
 		rt.trans.close()
-		errs = append(errs, rt.raft.Shutdown().Error())
+		ctx, cancel := context.WithTimeout(context.Background(), shutdownLimit)
+		defer cancel()
+		if err := await(ctx, rt.raft.Shutdown()); err != nil {
+			return fmt.Errorf("stop Raft: %w", err) // its disk may still be in use
+		}
 		errs = append(errs, rt.disk.bolt.Close())
 	}
-	n.mux.wg.Wait()
 	return errors.Join(append(errs, n.lock.Close())...)
 }

@@ -37,11 +37,11 @@ func (p *peers) call(ctx context.Context, member, addr string, kind byte, payloa
 
 // ask speaks to an address whose member is not known yet: form and admit only.
 func (p *peers) ask(ctx context.Context, addr string, kind byte, payload []byte) (answer, error) {
-	c, _, err := p.node.dial(ctx, addr, connCommands, "")
+	c, hello, err := p.node.dial(ctx, addr, connCommands, "")
 	if err != nil {
 		return answer{}, err
 	}
-	l := newLink(c)
+	l := newLink(c, hello.clock)
 	var reader sync.WaitGroup
 	reader.Go(l.read)
 	defer reader.Wait()
@@ -63,11 +63,11 @@ func (p *peers) get(ctx context.Context, member, addr string) (*link, error) {
 	if s.link != nil && !s.link.isBroken() {
 		return s.link, nil
 	}
-	c, _, err := p.node.dial(ctx, addr, connCommands, member)
+	c, hello, err := p.node.dial(ctx, addr, connCommands, member)
 	if err != nil {
 		return nil, err
 	}
-	l := newLink(c)
+	l := newLink(c, hello.clock)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.shut {

@@ -67,7 +67,7 @@ func (n *Node) propose(ctx context.Context, raw []byte) ([]byte, error) {
 
 // awaitLeader waits between two tries of a command that was surely not applied.
 func (n *Node) awaitLeader(ctx context.Context) error {
-	err := n.reach.await(ctx)
+	err := n.reach.await(ctx, 0)
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return fmt.Errorf("%w: %w", ErrNoLeader, err)
 	}
@@ -101,7 +101,7 @@ func readProposeReply(a answer) (uint64, []byte, error) {
 			return 0, nil, fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
 		}
 		return reply.Index, reply.Result, nil
-	case statusNoLeader:
+	case statusNoLeader, statusLate:
 		return 0, nil, fmt.Errorf("%w: %s", ErrNoLeader, a.payload)
 	case statusTooLarge:
 		return 0, nil, ErrTooLarge

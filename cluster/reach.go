@@ -37,23 +37,32 @@ func newReach(ctx context.Context, try func(context.Context) error) *reach {
 func (r *reach) tick() {
 	t := time.NewTicker(reachTick)
 	defer t.Stop()
+	trying := make(chan struct{}, 1)
 	last := time.Now()
 	for {
 		select {
 		case <-r.ctx.Done():
+			trying <- struct{}{} // waits for a try that is under way
 			return
 		case <-t.C:
 		}
 		now := time.Now()
-		failing := r.advance(now.Sub(last))
-		last = now
-		if failing {
-			ctx, cancel := context.WithTimeout(r.ctx, time.Second)
-			if r.try(ctx) == nil {
-				r.ok()
+		if r.advance(now.Sub(last)) {
+			select {
+			case trying <- struct{}{}:
+				go func() { defer func() { <-trying }(); r.tryOnce() }()
+			default:
 			}
-			cancel()
 		}
+		last = now
+	}
+}
+
+func (r *reach) tryOnce() {
+	ctx, cancel := context.WithTimeout(r.ctx, roundLimit)
+	defer cancel()
+	if r.try(ctx) == nil {
+		r.ok()
 	}
 }
 
@@ -83,13 +92,13 @@ func (r *reach) ok() {
 	}
 }
 
-// lost says that a try failed; it returns the channel that is closed when a
-// leader is reached again.
-func (r *reach) lost() <-chan struct{} {
+// lost says that a try failed which took so long; it returns the channel that is
+// closed when a leader is reached again.
+func (r *reach) lost(took time.Duration) <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.failing {
-		r.failing, r.since = true, r.running
+		r.failing, r.since = true, r.running-min(took, roundLimit)
 		r.quiet.Store(false)
 	}
 	return r.back
@@ -107,8 +116,8 @@ func (r *reach) gone() bool {
 
 // await waits for a leader after a try that failed: nil when one is back,
 // ErrNoLeader when none was reached for noLeaderLimit.
-func (r *reach) await(ctx context.Context) error {
-	back := r.lost()
+func (r *reach) await(ctx context.Context, took time.Duration) error {
+	back := r.lost(took)
 	t := time.NewTicker(reachTick / 2)
 	defer t.Stop()
 	for {

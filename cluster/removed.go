@@ -85,7 +85,7 @@ func (n *Node) askWhetherRemoved(g membership) uint64 {
 	var asking sync.WaitGroup
 	for _, s := range n.otherServers(g) {
 		asking.Go(func() {
-			st, err := n.statusOf(n.ctx, s)
+			st, err := n.statusOf(n.ctx, s, 0)
 			if err != nil || st.ConfigurationIndex <= g.since || slices.Contains(st.Members, self) {
 				return
 			}

@@ -14,9 +14,12 @@ import (
 	"namesrv/cluster/clusterpb"
 )
 
-// maxServing bounds the requests of one peer connection that run at a time; the
-// next is read when one is done.
-const maxServing = 1024
+// maxServing bounds the requests of one member's connection that run at a time,
+// maxStranger those of any other; the next is read when one is done.
+const (
+	maxServing  = 1024
+	maxStranger = 4
+)
 
 // session is one C connection that was accepted here.
 type session struct {
@@ -35,10 +38,14 @@ func (n *Node) serveCommands(c net.Conn, who welcomed) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel()
-	slots := make(chan struct{}, maxServing)
+	places, limit := maxStranger, maxStrange
+	if who.trusted {
+		places, limit = maxServing, maxFrame
+	}
+	slots := make(chan struct{}, places)
 	r := bufio.NewReader(c)
 	for {
-		id, kind, left, payload, err := readFrame(r)
+		id, kind, deadline, payload, err := readFrame(r, limit)
 		if err != nil {
 			return
 		}
@@ -49,7 +56,7 @@ func (n *Node) serveCommands(c net.Conn, who welcomed) {
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			s.reply(id, s.serve(ctx, kind, left, payload))
+			s.reply(id, s.serve(ctx, kind, deadline-n.clock(), payload))
 		})
 	}
 }
@@ -73,19 +80,21 @@ func (s *session) term() answer {
 }
 
 func (s *session) serve(ctx context.Context, kind byte, left time.Duration, payload []byte) answer {
-	if left <= 0 || left > transportTimeout {
-		left = transportTimeout
+	if left <= 0 {
+		return answer{status: statusLate, payload: []byte("came after its deadline; nothing was done")}
 	}
-	ctx, cancel := context.WithTimeout(ctx, left)
+	ctx, cancel := context.WithTimeout(ctx, min(left, transportTimeout))
 	defer cancel()
 	switch kind {
 	case msgForm:
 		return s.node.serveForm()
 	case msgAdmit:
 		return s.node.serveAdmit(payload)
+	case msgJoin:
+		return s.node.serveJoin(ctx, payload)
 	}
 	if !s.who.trusted {
-		return answer{status: statusNotServed, payload: []byte("this connection is good for form and admit only")}
+		return answer{status: statusNotServed, payload: []byte("this connection is good for form, admit and join only")}
 	}
 	switch kind {
 	case msgConfirm, msgPropose:
@@ -98,6 +107,8 @@ func (s *session) serve(ctx context.Context, kind byte, left time.Duration, payl
 		return s.node.serveConfirm(ctx, s.who.from, payload)
 	case msgStatus:
 		return s.node.serveStatus(ctx, payload)
+	case msgMember:
+		return s.node.serveMember(ctx, payload)
 	case msgApp:
 		out, err := s.node.cfg.Serve(s.who.from, payload)
 		if err != nil {

@@ -63,7 +63,7 @@ func (n *Node) Members(ctx context.Context) ([]Member, error) {
 			m.ID, m.Client, m.Admin, m.Version = p.Node, p.Client, p.Admin, p.Version
 		}
 		wg.Go(func() {
-			if st, err := n.statusOf(ctx, s); err == nil {
+			if st, err := n.statusOf(ctx, s, 0); err == nil {
 				m.Reachable, m.LastIndex, m.Version = true, st.LastIndex, st.Version
 			}
 		})
@@ -89,13 +89,18 @@ func nodeOf(member string) string {
 	return member
 }
 
-func (n *Node) statusOf(ctx context.Context, s raft.Server) (*clusterpb.StatusReply, error) {
+// statusOf asks a member for its state, as soon as its tables show an index.
+func (n *Node) statusOf(ctx context.Context, s raft.Server, atLeast uint64) (*clusterpb.StatusReply, error) {
 	if string(s.ID) == n.identity().MemberID {
 		return n.ownStatus(), nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, statusLimit)
 	defer cancel()
-	a, err := n.peers.call(ctx, string(s.ID), string(s.Address), msgStatus, nil)
+	q, err := proto.Marshal(&clusterpb.StatusRequest{AtLeast: atLeast})
+	if err != nil {
+		return nil, err
+	}
+	a, err := n.peers.call(ctx, string(s.ID), string(s.Address), msgStatus, q)
 	if err != nil {
 		return nil, err
 	}

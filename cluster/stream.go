@@ -56,7 +56,11 @@ func (s *stream) Dial(target raft.ServerAddress, timeout time.Duration) (net.Con
 	for {
 		c, _, err := s.node.dial(ctx, addr, connRaft, member)
 		if err == nil {
-			return c, nil
+			if t := (&trackedConn{Conn: c, mux: s.node.mux}); s.node.mux.track(t) {
+				return t, nil
+			}
+			c.Close()
+			return nil, net.ErrClosed
 		}
 		if !told && isUnresolved(err) {
 			told = true

@@ -119,7 +119,7 @@ func testConfig(t *testing.T, id string, l net.Listener) (Config, *testNode) {
 		NodeID: id, DataDir: t.TempDir(), Listener: l, Advertise: l.Addr().String(),
 		Init: func(map[string]string) []byte { return []byte("init") }, ClientAddr: id + ":9876", AdminAddr: id + ":9874", Version: "test",
 		Machine: tn.machine, Renewer: tn.renewer,
-		Lead:   func(lead Leadership) { <-lead.Done },
+		Lead:   func(ctx context.Context, _ Leadership) { <-ctx.Done() },
 		Serve:  func(from string, p []byte) ([]byte, error) { return append([]byte(from+" says "), p...), nil },
 		Fatal:  func(err error) { tn.fatal <- err },
 		Logger: hclog.New(&hclog.LoggerOptions{Name: id, Level: level}),

@@ -80,6 +80,13 @@ func loadCommand(m *fsmpb.Command) (command, error) {
 		return setOptionsCommand{kind.SetOptions}, nil
 	case *fsmpb.Command_Init:
 		return initCommand{kind.Init}, nil
+	case *fsmpb.Command_RestoreBegin:
+		return restoreBegin{newUpload(kind.RestoreBegin)}, nil
+	case *fsmpb.Command_RestorePart:
+		p := kind.RestorePart
+		return restorePart{id: string(p.Id), offset: p.Offset, data: p.Data}, nil
+	case *fsmpb.Command_RestoreCommit:
+		return restoreCommit{id: string(kind.RestoreCommit.Id)}, nil
 	}
 	return nil, fmt.Errorf("%w: it has no kind", ErrBadCommand)
 }

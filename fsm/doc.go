@@ -24,6 +24,8 @@
 //     or unregisters is therefore always found, and nothing else can linger.
 //   - No group is without an address; a cluster exists while a group names it.
 //   - Every queue entry belongs to a group that exists.
+//   - A restore that is under way holds no more than it announced; nothing of it
+//     shows in the tables before all of it was checked.
 //
 // # Where this differs from the stock server
 //

@@ -13,6 +13,8 @@ type draft struct {
 
 	options     Options
 	initialized bool
+	upload      *upload
+	restored    string
 
 	filtersChanged bool
 	routed, queues int
@@ -28,6 +30,8 @@ func (s *State) edit() *draft {
 		entries:     edit[brokerEntries]{base: s.entriesOf},
 		options:     s.options,
 		initialized: s.initialized,
+		upload:      s.upload,
+		restored:    s.restored,
 		routed:      s.routed,
 		queues:      s.queues,
 	}
@@ -47,6 +51,8 @@ func (d *draft) commit() *State {
 		filters:     d.base.filters,
 		options:     d.options,
 		initialized: d.initialized,
+		upload:      d.upload,
+		restored:    d.restored,
 		routed:      d.routed,
 		queues:      d.queues,
 	}
@@ -58,7 +64,7 @@ func (d *draft) commit() *State {
 
 func (d *draft) dirty() bool {
 	return d.topics.dirty() || d.brokers.dirty() || d.lives.dirty() || d.kv.dirty() ||
-		d.options != d.base.options || d.initialized != d.base.initialized
+		d.options != d.base.options || d.initialized != d.base.initialized || d.upload != d.base.upload || d.restored != d.base.restored
 }
 
 // topic returns the topic as the command has left it so far, an empty one of

@@ -13,6 +13,7 @@ var (
 	errNoMeta  = errors.New("first record is not the meta record")
 	errNoKind  = errors.New("record of no kind")
 	errListing = errors.New("live entries and listed addresses differ")
+	errUpload  = errors.New("restore that is under way has more parts than it announced")
 )
 
 // The parts of a snapshot, in their order.
@@ -22,6 +23,7 @@ const (
 	partLives
 	partTopics
 	partKV
+	partUpload
 )
 
 // loader builds a state from records and checks all that the commands keep true.
@@ -57,6 +59,7 @@ func (l *loader) add(m *fsmpb.Record) error {
 	case *fsmpb.Record_Meta:
 		l.part = partMeta
 		l.d.initialized = kind.Meta.Initialized
+		l.d.restored = string(kind.Meta.Restored)
 		l.d.options = l.d.options.with(kind.Meta.Options)
 		return nil
 	case *fsmpb.Record_Broker:
@@ -69,6 +72,10 @@ func (l *loader) add(m *fsmpb.Record) error {
 		return l.addNamespace(string(kind.Namespace))
 	case *fsmpb.Record_Value:
 		return l.addValue(string(kind.Value.Key), string(kind.Value.Value))
+	case *fsmpb.Record_Restoring:
+		return l.addUpload(kind.Restoring)
+	case *fsmpb.Record_RestorePart:
+		return l.addPart(kind.RestorePart)
 	}
 	return errNoKind
 }
@@ -195,7 +202,7 @@ func (l *loader) addNamespace(name string) error {
 }
 
 func (l *loader) addValue(key, value string) error {
-	if l.namespace == nil || l.values.dirty() && key <= l.lastValue {
+	if l.part != partKV || l.namespace == nil || l.values.dirty() && key <= l.lastValue {
 		return fmt.Errorf("%w: value %q", errOrder, key)
 	}
 	l.lastValue = key
@@ -208,6 +215,29 @@ func (l *loader) closeNamespace() {
 		l.namespace.values = l.values.commit()
 		l.d.kv.put(l.namespace.Name, l.namespace)
 	}
+}
+
+func (l *loader) addUpload(m *fsmpb.RestoreBegin) error {
+	if err := l.step(partUpload, ""); err != nil {
+		return err
+	}
+	l.d.upload = newUpload(m)
+	if l.d.upload.tooLarge() {
+		return errUpload
+	}
+	return nil
+}
+
+func (l *loader) addPart(data []byte) error {
+	if l.part != partUpload || len(data) == 0 {
+		return errOrder
+	}
+	next := l.d.upload.with(data)
+	if next == nil {
+		return errUpload
+	}
+	l.d.upload = next
+	return nil
 }
 
 func (l *loader) finish() (*State, error) {

@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"bytes"
 	"maps"
 	"slices"
 
@@ -17,6 +18,15 @@ type model struct {
 	KV       map[string]map[string]string
 	Options  Options
 	Init     bool
+	Upload   *modelUpload
+}
+
+// modelUpload is a restore that is under way.
+type modelUpload struct {
+	ID             string
+	Size, Inflated uint64
+	Checksum       uint32
+	Data           string
 }
 
 type modelGroup struct {
@@ -63,6 +73,9 @@ func modelOf(s *State) *model {
 		m.KV[ns.Name] = maps.Collect(ns.All())
 	}
 	m.Options, m.Init = s.Options(), s.Initialized()
+	if u := s.upload; u != nil {
+		m.Upload = &modelUpload{ID: u.id, Size: u.size, Inflated: u.inflated, Checksum: u.checksum, Data: string(bytes.Join(u.parts, nil))}
+	}
 	return m
 }
 

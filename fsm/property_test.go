@@ -35,6 +35,7 @@ var (
 	drawKind    = rapid.SampledFrom([]string{
 		"register", "register", "register", "register", "register", "register", "register", "register",
 		"unregister", "expire", "touch", "delete topic", "register topic", "set perm", "kv", "options",
+		"restore", "restore", "restore",
 	})
 	drawText = rapid.SampledFrom([]string{"", "a", "a\x00", "b\xfe"})
 )
@@ -105,6 +106,8 @@ func drawStep(t *rapid.T, s *State, past []*Registration) step {
 		}
 	case "kv":
 		return drawKV(t)
+	case "restore":
+		return drawRestore(t, s)
 	default:
 		return drawOptions(t)
 	}

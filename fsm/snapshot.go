@@ -28,10 +28,12 @@ func (s *State) WriteSnapshot(w io.Writer, index uint64) error {
 	sw.record(&fsmpb.Record{Kind: &fsmpb.Record_Meta{Meta: &fsmpb.Meta{
 		Initialized: s.initialized,
 		Options:     storeAllOptions(s.options),
+		Restored:    []byte(s.restored),
 	}}})
 	sw.brokers(s)
 	sw.topics(s)
 	sw.kv(s)
+	sw.upload(s.upload)
 	sw.length(0)
 	if sw.err == nil {
 		sw.err = sw.w.Flush()

@@ -124,6 +124,12 @@ func TestRestoreRefuses(t *testing.T) {
 	unequal.GetTopic().Queues.Perm = nil
 	value := &fsmpb.Record{Kind: &fsmpb.Record_Value{Value: &fsmpb.Pair{}}}
 	namespace := &fsmpb.Record{Kind: &fsmpb.Record_Namespace{}}
+	restoring := func(size uint64) *fsmpb.Record {
+		return &fsmpb.Record{Kind: &fsmpb.Record_Restoring{Restoring: &fsmpb.RestoreBegin{Id: []byte("r"), Size: size}}}
+	}
+	part := func(data string) *fsmpb.Record {
+		return &fsmpb.Record{Kind: &fsmpb.Record_RestorePart{RestorePart: []byte(data)}}
+	}
 	unknown := &fsmpb.Record{}
 	unknown.ProtoReflect().SetUnknown(protowire.AppendVarint(protowire.AppendTag(nil, 99, protowire.VarintType), 1))
 
@@ -168,6 +174,12 @@ func TestRestoreRefuses(t *testing.T) {
 		{"topic twice on a broker", build(t, meta, broker("x", "A"), live("c", "x", "A"), topic("t", 0, 0)), ErrBadSnapshot},
 		{"columns of different length", build(t, meta, broker("x", "A"), live("c", "x", "A"), unequal), ErrBadSnapshot},
 		{"value without a namespace", build(t, meta, value), ErrBadSnapshot},
+		{"value after a restore", build(t, meta, namespace, restoring(3), value), ErrBadSnapshot},
+		{"part without a restore", build(t, meta, part("abc")), ErrBadSnapshot},
+		{"two restores", build(t, meta, restoring(3), restoring(3)), ErrBadSnapshot},
+		{"more parts than announced", build(t, meta, restoring(3), part("ab"), part("cd")), ErrBadSnapshot},
+		{"empty part", build(t, meta, restoring(3), part("")), ErrBadSnapshot},
+		{"restore of a huge snapshot", build(t, meta, restoring(MaxUpload+1)), ErrBadSnapshot},
 		{"value twice", build(t, meta, namespace, value, value), ErrBadSnapshot},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -22,6 +22,8 @@ type State struct {
 
 	options     Options
 	initialized bool
+	upload      *upload // a restore that is under way, or nil
+	restored    string  // id of the restore that was committed last
 
 	routed int // topics with at least one queue entry
 	queues int // queue entries of all topics

@@ -7,6 +7,7 @@ import (
 
 	"namesrv/cluster"
 	"namesrv/fsm"
+	"namesrv/remoting"
 	"namesrv/remoting/protocol"
 )
 
@@ -25,7 +26,9 @@ const (
 	remarkNotReady = "name server not ready"
 	remarkNoLeader = "no leader can be reached: nothing was changed, try again"
 	remarkUnknown  = "leader lost while the change was under way: it may or may not have been made"
-	remarkLarge    = "too large for one log entry"
+	remarkSlow     = "no answer from the group in time"
+	remarkStale    = "this peer was stopped and read the request too late; nothing was done"
+	remarkLarge    = "too large: one change may take 4 MiB in the log"
 )
 
 // success is shared: the server puts opaque and flags into a copy of its own.
@@ -42,8 +45,10 @@ func failureOf(err error) *protocol.Command {
 		return failure(remarkNoLeader)
 	case errors.Is(err, cluster.ErrTooLarge):
 		return failure(remarkLarge)
-	case errors.Is(err, cluster.ErrUnknownOutcome), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, cluster.ErrUnknownOutcome):
 		return failure(remarkUnknown)
+	case errors.Is(err, context.DeadlineExceeded):
+		return failure(remarkSlow)
 	}
 	return failure(err.Error())
 }
@@ -106,15 +111,12 @@ func (s *Service) absent(ctx context.Context, v view) (view, error) {
 
 // change proposes a command and returns its result once this peer's tables show
 // it. When nobody can say whether it was applied, done decides by a confirmed
-// look at the tables; the command is never sent again.
+// look at the tables, for which some of the time is kept; the command is never
+// sent again.
 func (s *Service) change(ctx context.Context, command []byte, done func(*fsm.State) bool) (fsm.Result, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestLimit)
+	proposing, cancel := context.WithTimeout(ctx, mostOf(ctx))
 	defer cancel()
-	return s.propose(ctx, command, done)
-}
-
-func (s *Service) propose(ctx context.Context, command []byte, done func(*fsm.State) bool) (fsm.Result, error) {
-	raw, err := s.group.Propose(ctx, command)
+	raw, err := s.group.Propose(proposing, command)
 	if errors.Is(err, cluster.ErrUnknownOutcome) && done != nil {
 		if _, cerr := s.group.Confirm(ctx); cerr == nil && done(s.tables.State()) {
 			return fsm.Result{}, nil
@@ -124,6 +126,36 @@ func (s *Service) propose(ctx context.Context, command []byte, done func(*fsm.St
 		return fsm.Result{}, err
 	}
 	return fsm.DecodeResult(raw)
+}
+
+// mostOf is four fifths of what a context has left.
+func mostOf(ctx context.Context) time.Duration {
+	left := requestLimit
+	if d, ok := ctx.Deadline(); ok {
+		left = time.Until(d)
+	}
+	return left * 4 / 5
+}
+
+// within gives a handler its time. A request that was read after this process was
+// stopped for longer than that is not worked on: its sender has given up.
+func (s *Service) within(limit time.Duration, h remoting.Handler) remoting.Handler {
+	return func(ctx context.Context, c *remoting.Conn, req *protocol.Command) *protocol.Command {
+		if s.stall.longer(limit) {
+			return failure(remarkStale)
+		}
+		ctx, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		return h(ctx, c, req)
+	}
+}
+
+// unreadable answers a read for which there is nothing that may be shown.
+func unreadable(err error) *protocol.Command {
+	if errors.Is(err, cluster.ErrNoLeader) {
+		return failure(remarkNotReady + ": no leader can be reached")
+	}
+	return failureOf(err)
 }
 
 func answerResult(r fsm.Result, err error) *protocol.Command {

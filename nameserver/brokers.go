@@ -13,7 +13,7 @@ import (
 func (s *Service) clusterInfo(ctx context.Context, _ *remoting.Conn, _ *protocol.Command) *protocol.Command {
 	v, err := s.read(ctx)
 	if err != nil {
-		return failureOf(err)
+		return unreadable(err)
 	}
 	return withBody(s.cluster.get(v.BrokersVersion(), func() []byte {
 		var brokers []protocol.BrokerData
@@ -34,12 +34,12 @@ func (s *Service) memberGroup(ctx context.Context, _ *remoting.Conn, req *protoc
 	name := req.ExtFields["brokerName"]
 	v, err := s.read(ctx)
 	if err != nil {
-		return s.leaveWaiting(ctx)
+		return leaveWaiting()
 	}
 	g := v.Broker(name)
 	if g == nil {
 		if v, err = s.absent(ctx, v); err != nil {
-			return s.leaveWaiting(ctx)
+			return leaveWaiting()
 		}
 		g = v.Broker(name)
 	}

@@ -2,7 +2,9 @@ package nameserver
 
 import (
 	"context"
+	"errors"
 	"iter"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -36,6 +38,7 @@ type Clock struct {
 	mu    sync.Mutex // guards the fields below
 	table *liveness.Table
 	lives fsm.Version // of the tables that table was last synced with
+	saved string      // id of the last restore that they had seen
 
 	expired, held atomic.Uint64
 }
@@ -73,6 +76,10 @@ func (c *Clock) current() *liveness.Table {
 	state := c.tables.State()
 	if v := state.LivesVersion(); v != c.lives {
 		c.table.Sync(keysOf(state))
+		if id := state.Restored(); id != c.saved {
+			c.table.Grace()
+			c.saved = id
+		}
 		c.lives = v
 	}
 	return c.table
@@ -88,22 +95,15 @@ func (c *Clock) Renew(member string, keys []string) (refused []string) {
 	return t.Renew(member, keys)
 }
 
-// Expiring says whether an address is about to be removed, as far as this peer
-// knows: only the leader does.
-func (c *Clock) Expiring(key string) bool {
-	t := c.current()
-	return t != nil && t.Expiring(key)
-}
-
 // Lead is cluster.Config.Lead: it runs the clock until the leadership ends.
-func (c *Clock) Lead(lead cluster.Leadership) {
+func (c *Clock) Lead(ctx context.Context, lead cluster.Leadership) {
 	var notifying sync.WaitGroup
 	defer notifying.Wait()
 	from := lead.Node.Applied()
-	notifying.Go(func() { c.notify(lead, from) })
+	notifying.Go(func() { c.notify(ctx, from) })
 	state := c.tables.State()
 	c.mu.Lock()
-	c.table, c.lives = liveness.New(liveness.Config{}, keysOf(state)), state.LivesVersion()
+	c.table, c.lives, c.saved = liveness.New(liveness.Config{}, keysOf(state)), state.LivesVersion(), state.Restored()
 	c.mu.Unlock()
 	defer func() {
 		c.mu.Lock()
@@ -114,13 +114,13 @@ func (c *Clock) Lead(lead cluster.Leadership) {
 	defer tick.Stop()
 	for {
 		select {
-		case <-lead.Done:
+		case <-ctx.Done():
 			return
 		case <-tick.C:
 		case <-c.wake:
 		}
 		next := c.interval
-		if c.scan(lead) {
+		if c.scan(ctx, lead) {
 			next = min(next, nextRound)
 		}
 		tick.Reset(next)
@@ -128,7 +128,7 @@ func (c *Clock) Lead(lead cluster.Leadership) {
 }
 
 // scan removes what has lapsed and says whether there is more to do soon.
-func (c *Clock) scan(lead cluster.Leadership) (more bool) {
+func (c *Clock) scan(ctx context.Context, lead cluster.Leadership) (more bool) {
 	t := c.current()
 	if t == nil {
 		return false
@@ -140,7 +140,7 @@ func (c *Clock) scan(lead cluster.Leadership) (more bool) {
 	if len(keys) == 0 {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), expireTimeout)
+	ctx, cancel := context.WithTimeout(ctx, expireTimeout)
 	defer cancel()
 	if _, err := lead.Node.Confirm(ctx); err != nil {
 		c.log.Warn("nobody is removed: this peer cannot confirm that it leads", "error", err)
@@ -153,7 +153,7 @@ func (c *Clock) scan(lead cluster.Leadership) (more bool) {
 	if len(marked) == 0 {
 		return false
 	}
-	c.expire(ctx, lead, t, marked)
+	c.expire(ctx, lead, t, marked, lapsed.Closed)
 	return len(marked) < len(keys)
 }
 
@@ -168,22 +168,31 @@ func (c *Clock) tell(l liveness.Lapsed, all int) {
 }
 
 // expire proposes the removal of marked addresses as this term's leader, naming
-// the registration of each that it saw.
-func (c *Clock) expire(ctx context.Context, lead cluster.Leadership, t *liveness.Table, marked []string) {
+// the registration of each that was judged.
+func (c *Clock) expire(ctx context.Context, lead cluster.Leadership, t *liveness.Table, marked []liveness.Key, closed []string) {
 	list := make([]fsm.Expired, len(marked))
-	for i, key := range marked {
-		list[i] = fsm.Expired{Key: key, Registered: t.Registered(key)}
+	for i, k := range marked {
+		list[i] = fsm.Expired{Key: k.ID, Registered: k.Registered}
 	}
 	_, err := lead.Node.ProposeInTerm(ctx, lead.Term, fsm.EncodeExpire(list))
 	c.current()
-	t.Release(marked)
-	for _, key := range marked {
-		if err != nil {
-			c.log.Warn("removal of a silent broker failed", "broker", describe(key), "error", err)
-			continue
+	if err == nil || errors.Is(err, cluster.ErrFenced) || errors.Is(err, cluster.ErrNoLeader) {
+		t.Release(marked)
+	}
+	if err != nil {
+		c.log.Warn("removal of silent brokers failed", "brokers", len(marked), "error", err)
+		return
+	}
+	state := c.tables.State()
+	for _, k := range marked {
+		if state.LiveByKey(k.ID) == nil { // else it registered again first
+			c.expired.Add(1)
+			why := "it was silent for " + k.Timeout.String()
+			if slices.Contains(closed, k.ID) {
+				why = "its last connection ended"
+			}
+			c.log.Info("broker removed", "broker", describe(k.ID), "because", why, "index", lead.Node.Applied())
 		}
-		c.expired.Add(1)
-		c.log.Info("broker removed: silent, or its last connection ended", "broker", describe(key), "index", lead.Node.Applied())
 	}
 }
 
@@ -197,7 +206,7 @@ func (c *Clock) Serve(from string, payload []byte) ([]byte, error) {
 	if t == nil {
 		return nil, nil
 	}
-	r := liveness.Report{Seq: in.Seq, Ran: millisToDuration(in.RanMillis), Sessions: make(map[string]liveness.Session, len(in.Sessions))}
+	r := liveness.Report{Run: in.Run, Seq: in.Seq, Ran: millisToDuration(in.RanMillis), Sessions: make(map[string]liveness.Session, len(in.Sessions))}
 	wake := false
 	for _, s := range in.Sessions {
 		r.Sessions[string(s.Key)] = liveness.Session{State: liveness.SessionState(s.State), Heard: millisToDuration(s.HeardAgoMillis)}

@@ -84,7 +84,7 @@ func withOptions(s settings.Settings, options fsm.Options) settings.Settings {
 func (s *Service) getConfig(ctx context.Context, _ *remoting.Conn, _ *protocol.Command) *protocol.Command {
 	v, err := s.read(ctx)
 	if err != nil {
-		return failureOf(err)
+		return unreadable(err)
 	}
 	return withBody(withOptions(s.settings.get(), v.Options()).Render())
 }

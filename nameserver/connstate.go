@@ -15,8 +15,8 @@ import (
 type connState struct {
 	appliedAtAccept uint64
 
-	mu     sync.Mutex // guards the fields below
-	births map[string]uint64
+	mu     sync.Mutex        // guards the fields below
+	births map[string]uint64 // 0: registers here, no birth seen yet
 	memos  map[string]memo
 }
 
@@ -24,12 +24,24 @@ func newConnState(applied uint64) *connState { return &connState{appliedAtAccept
 
 func stateOf(c *remoting.Conn) *connState { return c.Value().(*connState) }
 
-// registered says whether the key was registered over this connection before.
-func (cs *connState) registered(key string) bool {
+// joined says that key registers over this connection, whose end counts for it
+// from now on.
+func (cs *connState) joined(key string) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	_, ok := cs.births[key]
-	return ok
+	if cs.births == nil {
+		cs.births = make(map[string]uint64)
+	}
+	if _, ok := cs.births[key]; !ok {
+		cs.births[key] = 0
+	}
+}
+
+// born says whether a registration of key over this connection was answered.
+func (cs *connState) born(key string) bool {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	return cs.births[key] != 0
 }
 
 func (cs *connState) saw(key string, birth uint64) {
@@ -46,7 +58,7 @@ func (cs *connState) saw(key string, birth uint64) {
 func (cs *connState) birthLimit(key string) uint64 {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	if b, ok := cs.births[key]; ok {
+	if b := cs.births[key]; b != 0 {
 		return b
 	}
 	return cs.appliedAtAccept

@@ -50,8 +50,6 @@ func (s *Service) queryDataVersion(ctx context.Context, _ *remoting.Conn, req *p
 	if req.OneWay() {
 		return nil // nobody waits for the answer; the next report carries the sign of life
 	}
-	ctx, cancel := context.WithTimeout(ctx, requestLimit)
-	defer cancel()
 	expiring, err := s.group.Confirm(ctx, key)
 	if err != nil {
 		return failureOf(err)

@@ -32,7 +32,7 @@ func (s *Service) getKV(ctx context.Context, _ *remoting.Conn, req *protocol.Com
 	namespace, key := textOf(req, "namespace"), textOf(req, "key")
 	value, found, err := s.GetKV(ctx, namespace, key)
 	if err != nil {
-		return typed(failureOf(err))
+		return typed(unreadable(err))
 	}
 	if !found {
 		return typed(protocol.NewResponse(protocol.QueryNotFound, "No config item, Namespace: "+namespace+" Key: "+key))
@@ -63,7 +63,7 @@ func (s *Service) listKV(ctx context.Context, _ *remoting.Conn, req *protocol.Co
 	namespace := textOf(req, "namespace")
 	ns, err := s.namespace(ctx, namespace)
 	if err != nil {
-		return failureOf(err)
+		return unreadable(err)
 	}
 	if ns == nil {
 		return protocol.NewResponse(protocol.QueryNotFound, "No config item, Namespace: "+namespace)

@@ -2,6 +2,7 @@ package nameserver
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"namesrv/remoting"
@@ -45,9 +46,13 @@ const (
 	printEvery = 10 * time.Minute
 )
 
-// PrintTables writes the KV table to the log, a minute after the start and then
-// every ten, until ctx ends: operators of the stock server look for it there.
-func (s *Service) PrintTables(ctx context.Context) {
+// Run does what a service does beside answering, until ctx ends: it notices when
+// this process was stopped, and prints the KV table to the log, a minute after the
+// start and then every ten, where operators of the stock server look for it.
+func (s *Service) Run(ctx context.Context) {
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	watching.Go(func() { s.stall.watch(ctx) })
 	t := time.NewTimer(printFirst)
 	defer t.Stop()
 	for {
@@ -56,12 +61,30 @@ func (s *Service) PrintTables(ctx context.Context) {
 			return
 		case <-t.C:
 		}
-		for ns := range s.tables.State().Namespaces() {
-			s.log.Info("kv namespace", "namespace", ns.Name, "keys", ns.Len())
-			for k, v := range ns.All() {
-				s.log.Info("kv", "namespace", ns.Name, "key", k, "value", v)
-			}
-		}
+		s.printKV()
 		t.Reset(printEvery)
+	}
+}
+
+// Bounds of the table print, a namespace: the log is for people.
+const (
+	printKeys  = 50
+	printValue = 200 // bytes
+)
+
+func (s *Service) printKV() {
+	for ns := range s.tables.State().Namespaces() {
+		s.log.Info("kv namespace", "namespace", ns.Name, "keys", ns.Len())
+		n := 0
+		for k, v := range ns.All() {
+			if n++; n > printKeys {
+				s.log.Info("kv: more keys are not printed", "namespace", ns.Name, "keys", ns.Len()-printKeys)
+				break
+			}
+			if len(v) > printValue {
+				v = v[:printValue] + "…"
+			}
+			s.log.Info("kv", "namespace", ns.Name, "key", k, "value", v)
+		}
 	}
 }

@@ -2,11 +2,11 @@ package nameserver
 
 import (
 	"context"
+	"iter"
 	"strconv"
 	"sync"
 	"time"
 
-	"namesrv/cluster"
 	"namesrv/fsm"
 	"namesrv/remoting/protocol"
 )
@@ -30,30 +30,42 @@ type noticed struct {
 
 // notify sends the notices of entries after from while this peer leads: every
 // peer applies the entry, one of them tells the brokers.
-func (c *Clock) notify(lead cluster.Leadership, from uint64) {
+func (c *Clock) notify(ctx context.Context, from uint64) {
 	if c.sender == nil {
 		return
 	}
 	var sending sync.WaitGroup
 	defer sending.Wait()
 	slots := make(chan struct{}, noticeSenders)
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
 	for {
 		select {
-		case <-lead.Done:
+		case <-ctx.Done():
 			return
 		case n := <-c.tables.notices:
 			if n.index <= from {
 				continue // applied again after a start; told when it was new
 			}
-			for _, notice := range n.list {
-				for _, addr := range notice.Recipients {
-					slots <- struct{}{}
-					sending.Go(func() {
-						defer func() { <-slots }()
-						c.sendNotice(ctx, addr, notice)
-					})
+			for notice, addr := range recipients(n.list) {
+				select {
+				case slots <- struct{}{}:
+				case <-ctx.Done():
+					return
+				}
+				sending.Go(func() {
+					defer func() { <-slots }()
+					c.sendNotice(ctx, addr, notice)
+				})
+			}
+		}
+	}
+}
+
+func recipients(list []fsm.MinIDNotice) iter.Seq2[fsm.MinIDNotice, string] {
+	return func(yield func(fsm.MinIDNotice, string) bool) {
+		for _, notice := range list {
+			for _, addr := range notice.Recipients {
+				if !yield(notice, addr) {
+					return
 				}
 			}
 		}

@@ -36,17 +36,23 @@ func (s *Service) register(ctx context.Context, c *remoting.Conn, req *protocol.
 	if req.Version < protocol.V5_0_0 {
 		limit = oldRegistrationLimit
 	}
+	if s.stall.longer(limit) {
+		return failure(remarkStale)
+	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	r, err := s.newRegistering(c, req)
 	if err != nil {
 		s.registers.refused.Add(1)
 		s.log.Warn("registration refused", "connection", c.RemoteAddr(), "broker", req.ExtFields["brokerName"], "error", err)
-		return typed(failure(err.Error()))
+		if errors.Is(err, protocol.ErrCRC) {
+			return typed(failure(err.Error()))
+		}
+		return failure(err.Error()) // thrown on the stock server, which then sends no typed header
 	}
 	outcome, err := s.registerBroker(ctx, c, r)
 	if err != nil {
-		return typed(failureOf(err))
+		return failureOf(err)
 	}
 	if outcome.Refused != "" {
 		s.registers.refused.Add(1)
@@ -68,7 +74,7 @@ func (s *Service) newRegistering(c *remoting.Conn, req *protocol.Command) (*regi
 		return nil, err
 	}
 	r := &registering{req: req, who: who, conn: stateOf(c), digest: s.digest(req)}
-	r.first = !r.conn.registered(who.key())
+	r.first = !r.conn.born(who.key())
 	if m, ok := r.conn.memo(who.key()); ok && m.digest == r.digest {
 		return r, nil
 	}
@@ -91,7 +97,17 @@ func (r *registering) decode() (err error) {
 func (s *Service) registerBroker(ctx context.Context, c *remoting.Conn, r *registering) (fsm.RegisterOutcome, error) {
 	key := r.who.key()
 	s.sessions.opened(key, c.ID())
-	r.conn.saw(key, r.conn.birthLimit(key)) // its end counts from now on
+	r.conn.joined(key)
+	outcome, err := s.judge(ctx, r)
+	if r.first && !r.conn.born(key) { // nothing came of it
+		s.sessions.left(key, c.ID())
+		r.conn.forget(key)
+	}
+	return outcome, err
+}
+
+func (s *Service) judge(ctx context.Context, r *registering) (fsm.RegisterOutcome, error) {
+	key := r.who.key()
 	expiring, err := s.group.Confirm(ctx, key)
 	withoutLeader := errors.Is(err, cluster.ErrNoLeader)
 	if err != nil && (!withoutLeader || s.cfg.RefuseWithoutLeader || !s.group.EverConfirmed()) {
@@ -145,7 +161,7 @@ func (s *Service) renew(ctx context.Context, live *fsm.Live, r *registering, out
 		r.conn.saw(key, live.Birth)
 		return outcome, nil
 	}
-	res, err := s.propose(ctx, fsm.EncodeTouch(key, live.Registered), nil)
+	res, err := s.change(ctx, fsm.EncodeTouch(key, live.Registered), nil)
 	if err != nil {
 		return outcome, err
 	}
@@ -162,7 +178,7 @@ func (s *Service) logRegistration(ctx context.Context, r *registering) (fsm.Regi
 		return fsm.RegisterOutcome{Refused: err.Error()}, nil
 	}
 	key := r.who.key()
-	res, err := s.propose(ctx, fsm.EncodeRegister(r.reg), func(st *fsm.State) bool {
+	res, err := s.change(ctx, fsm.EncodeRegister(r.reg), func(st *fsm.State) bool {
 		_, out := st.Register(r.reg, 0)
 		return !out.Changed && !out.Conflict && out.Refused == "" && st.LiveByKey(key) != nil
 	})

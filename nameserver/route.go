@@ -30,30 +30,29 @@ func (s *Service) route(ctx context.Context, _ *remoting.Conn, req *protocol.Com
 	}
 	v, err := s.read(ctx)
 	if err != nil {
-		return s.unsureOfRoute(ctx, req)
+		return unsureOfRoute(req)
 	}
 	c := s.routeAnswer(v.State, req)
 	if c.Code == protocol.Success || v.confirmed {
 		return c
 	}
 	if v, err = s.absent(ctx, v); err != nil {
-		return s.unsureOfRoute(ctx, req)
+		return unsureOfRoute(req)
 	}
 	return s.routeAnswer(v.State, req)
 }
 
 // unsureOfRoute answers that the route cannot be told now. A broker that asks for
 // its group is left waiting instead, and asks again after its time-out.
-func (s *Service) unsureOfRoute(ctx context.Context, req *protocol.Command) *protocol.Command {
+func unsureOfRoute(req *protocol.Command) *protocol.Command {
 	if strings.HasPrefix(req.ExtFields["topic"], syncTopicPrefix) {
-		return s.leaveWaiting(ctx)
+		return leaveWaiting()
 	}
 	return failure(remarkNotReady)
 }
 
-// leaveWaiting gives no answer, not before the caller has given up: were it
-// sooner, the place in the queue would be free for the next try at once.
-func (s *Service) leaveWaiting(context.Context) *protocol.Command { return nil }
+// leaveWaiting is no answer at all: the caller's time-out makes it ask again.
+func leaveWaiting() *protocol.Command { return nil }
 
 func (s *Service) routeAnswer(state *fsm.State, req *protocol.Command) *protocol.Command {
 	topic := textOf(req, "topic")

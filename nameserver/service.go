@@ -54,6 +54,7 @@ type Service struct {
 	audit    hclog.Logger
 	started  time.Time
 	seed     maphash.Seed
+	stall    *stall
 
 	routes  *routeCache
 	topics  sharedBody
@@ -69,7 +70,7 @@ type Service struct {
 func NewService(cfg Config, tables *Tables, group Group, sessions *Sessions) *Service {
 	return &Service{cfg: cfg, tables: tables, group: group, sessions: sessions, log: cfg.Logger,
 		settings: newLiveSettings(cfg.Settings, cfg.SaveSettings),
-		audit:    cfg.Logger.Named("audit"), started: time.Now(), seed: maphash.MakeSeed(), routes: newRouteCache(routeCacheBytes)}
+		audit:    cfg.Logger.Named("audit"), started: time.Now(), seed: maphash.MakeSeed(), stall: newStall(), routes: newRouteCache(routeCacheBytes)}
 }
 
 // Pools are the two queues in which requests wait, as on the stock server: route
@@ -89,7 +90,7 @@ func (s *Service) Default(pools Pools) remoting.Processor {
 // Processors says how each request code is answered.
 func (s *Service) Processors(pools Pools) map[protocol.Code]remoting.Processor {
 	plain := func(h remoting.Handler) remoting.Processor {
-		return s.polite(remoting.Processor{Handle: h, Pool: pools.Default})
+		return s.polite(remoting.Processor{Handle: s.within(requestLimit, h), Pool: pools.Default})
 	}
 	ordered := func(h remoting.Handler) remoting.Processor {
 		return s.polite(remoting.Processor{Handle: h, Pool: pools.Default, Ordered: true})
@@ -97,7 +98,7 @@ func (s *Service) Processors(pools Pools) map[protocol.Code]remoting.Processor {
 	return map[protocol.Code]remoting.Processor{
 		protocol.GetRouteInfoByTopic:          s.polite(remoting.Processor{Handle: s.route, Inline: s.routeNow, Pool: pools.Routes}),
 		protocol.RegisterBroker:               ordered(s.register),
-		protocol.UnregisterBroker:             ordered(s.unregister),
+		protocol.UnregisterBroker:             ordered(s.within(requestLimit, s.unregister)),
 		protocol.BrokerHeartbeat:              plain(s.heartbeat),
 		protocol.QueryDataVersion:             plain(s.queryDataVersion),
 		protocol.PutKVConfig:                  plain(s.putKV),

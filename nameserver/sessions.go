@@ -1,6 +1,7 @@
 package nameserver
 
 import (
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -14,6 +15,8 @@ import (
 type Sessions struct {
 	started time.Time
 	poke    chan struct{} // something closed: report now
+
+	run uint64 // random: tells this process's reports from its predecessor's
 
 	mu    sync.Mutex // guards the fields below
 	seq   uint64
@@ -30,7 +33,7 @@ type session struct {
 
 // NewSessions makes the list of a process that starts now.
 func NewSessions() *Sessions {
-	return &Sessions{started: time.Now(), poke: make(chan struct{}, 1), byKey: make(map[string]*session)}
+	return &Sessions{started: time.Now(), run: rand.Uint64(), poke: make(chan struct{}, 1), byKey: make(map[string]*session)}
 }
 
 func (s *Sessions) getLocked(key string) *session {
@@ -75,6 +78,16 @@ func (s *Sessions) closed(key string, conn uint64) bool {
 	return true
 }
 
+// left says that key ended its registration over a connection, or that none came
+// of it: the connection's own end says nothing about it any more.
+func (s *Sessions) left(key string, conn uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e := s.byKey[key]; e != nil && e.conn == conn {
+		e.conn, e.state = 0, reportpb.Report_SILENT
+	}
+}
+
 // report encodes everything that is known, and forgets what is neither connected
 // nor registered any more.
 func (s *Sessions) report(registered func(key string) bool) []byte {
@@ -82,7 +95,7 @@ func (s *Sessions) report(registered func(key string) bool) []byte {
 	defer s.mu.Unlock()
 	now := time.Now()
 	s.seq++
-	r := &reportpb.Report{Seq: s.seq, RanMillis: millis(now.Sub(s.started))}
+	r := &reportpb.Report{Run: s.run, Seq: s.seq, RanMillis: millis(now.Sub(s.started))}
 	for key, e := range s.byKey {
 		if e.state != reportpb.Report_OPEN && !registered(key) {
 			delete(s.byKey, key)

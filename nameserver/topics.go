@@ -21,7 +21,7 @@ const remarkDisabled = "disable"
 func (s *Service) lists(ctx context.Context, enabled func(fsm.Options) bool, build func(*fsm.State) []byte) *protocol.Command {
 	v, err := s.read(ctx)
 	if err != nil {
-		return failureOf(err)
+		return unreadable(err)
 	}
 	if !enabled(v.Options()) {
 		return failure(remarkDisabled)
@@ -76,7 +76,7 @@ func (s *Service) unitTopics(match func(flag int32) bool) remoting.Handler {
 func (s *Service) systemTopics(ctx context.Context, _ *remoting.Conn, _ *protocol.Command) *protocol.Command {
 	v, err := s.read(ctx)
 	if err != nil {
-		return failureOf(err)
+		return unreadable(err)
 	}
 	var names []string
 	for _, c := range v.Clusters() {

@@ -23,17 +23,28 @@ func (s *Service) unregister(ctx context.Context, c *remoting.Conn, req *protoco
 	u := fsm.Unregistration{Cluster: f["clusterName"], Broker: f["brokerName"], Addr: f["brokerAddr"], ID: id, BirthAtMost: conn.birthLimit(key)}
 	v, err := s.readConfirmed(ctx)
 	if err == nil && v.confirmed && !s.wouldUnregister(v.State, key, u) {
+		if v.LiveByKey(key) == nil {
+			s.gone(c, key)
+		}
 		return success // gone already, or a birth that this request does not mean
 	}
 	res, err := s.change(ctx, fsm.EncodeUnregister(u), func(st *fsm.State) bool { return !s.wouldUnregister(st, key, u) })
 	if err != nil {
 		return failureOf(err)
 	}
-	conn.forget(key)
+	if s.tables.State().LiveByKey(key) == nil {
+		s.gone(c, key)
+	}
 	if res.Changed {
 		s.log.Info("broker unregistered", "broker", u.Broker, "cluster", u.Cluster, "id", u.ID, "address", u.Addr, "index", s.group.Applied())
 	}
 	return success
+}
+
+// gone ends what this peer knows of a broker's registration over a connection.
+func (s *Service) gone(c *remoting.Conn, key string) {
+	stateOf(c).forget(key)
+	s.sessions.left(key, c.ID())
 }
 
 func (s *Service) wouldUnregister(st *fsm.State, key string, u fsm.Unregistration) bool {

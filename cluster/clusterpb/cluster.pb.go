@@ -158,8 +158,9 @@ func (x *Hello) GetTo() string {
 type HelloReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Version       uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
-	Error         string                 `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"`   // empty: welcome
-	Member        string                 `protobuf:"bytes,3,opt,name=member,proto3" json:"member,omitempty"` // member id of the receiver
+	Error         string                 `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"`                                 // empty: welcome
+	Member        string                 `protobuf:"bytes,3,opt,name=member,proto3" json:"member,omitempty"`                               // member id of the receiver
+	ClockMillis   uint64                 `protobuf:"varint,4,opt,name=clock_millis,json=clockMillis,proto3" json:"clock_millis,omitempty"` // receiver's own clock, which starts with its process
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -213,6 +214,13 @@ func (x *HelloReply) GetMember() string {
 		return x.Member
 	}
 	return ""
+}
+
+func (x *HelloReply) GetClockMillis() uint64 {
+	if x != nil {
+		return x.ClockMillis
+	}
+	return 0
 }
 
 // Envelope is one log entry.
@@ -646,6 +654,7 @@ type FormReply struct {
 	Facts         map[string]string      `protobuf:"bytes,6,rep,name=facts,proto3" json:"facts,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // settings that every peer must share
 	Waiting       bool                   `protobuf:"varint,7,opt,name=waiting,proto3" json:"waiting,omitempty"`                                                                      // started to be admitted, not to form a cluster
 	Since         uint64                 `protobuf:"varint,8,opt,name=since,proto3" json:"since,omitempty"`                                                                          // log index of a configuration that held this member; 0 = it was in none
+	Formed        bool                   `protobuf:"varint,9,opt,name=formed,proto3" json:"formed,omitempty"`                                                                        // its cluster is complete: newcomers take an admin's word
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -734,6 +743,13 @@ func (x *FormReply) GetSince() uint64 {
 		return x.Since
 	}
 	return 0
+}
+
+func (x *FormReply) GetFormed() bool {
+	if x != nil {
+		return x.Formed
+	}
+	return false
 }
 
 type Admit struct {
@@ -1449,12 +1465,13 @@ const file_cluster_proto_rawDesc = "" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x12\n" +
 	"\x04uuid\x18\x02 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04from\x18\x03 \x01(\tR\x04from\x12\x0e\n" +
-	"\x02to\x18\x04 \x01(\tR\x02to\"T\n" +
+	"\x02to\x18\x04 \x01(\tR\x02to\"w\n" +
 	"\n" +
 	"HelloReply\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x14\n" +
 	"\x05error\x18\x02 \x01(\tR\x05error\x12\x16\n" +
-	"\x06member\x18\x03 \x01(\tR\x06member\"\x9d\x02\n" +
+	"\x06member\x18\x03 \x01(\tR\x06member\x12!\n" +
+	"\fclock_millis\x18\x04 \x01(\x04R\vclockMillis\"\x9d\x02\n" +
 	"\bEnvelope\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x125\n" +
 	"\x04kind\x18\x02 \x01(\x0e2!.namesrv.cluster.v1.Envelope.KindR\x04kind\x12\x18\n" +
@@ -1493,7 +1510,7 @@ const file_cluster_proto_rawDesc = "" +
 	"\x05voter\x18\x03 \x01(\bR\x05voter\"3\n" +
 	"\aReplace\x12\x16\n" +
 	"\x06member\x18\x01 \x01(\tR\x06member\x12\x10\n" +
-	"\x03old\x18\x02 \x01(\tR\x03old\"\xa3\x02\n" +
+	"\x03old\x18\x02 \x01(\tR\x03old\"\xbb\x02\n" +
 	"\tFormReply\x12\x16\n" +
 	"\x06member\x18\x01 \x01(\tR\x06member\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x18\n" +
@@ -1502,7 +1519,8 @@ const file_cluster_proto_rawDesc = "" +
 	"\x04list\x18\x05 \x03(\tR\x04list\x12>\n" +
 	"\x05facts\x18\x06 \x03(\v2(.namesrv.cluster.v1.FormReply.FactsEntryR\x05facts\x12\x18\n" +
 	"\awaiting\x18\a \x01(\bR\awaiting\x12\x14\n" +
-	"\x05since\x18\b \x01(\x04R\x05since\x1a8\n" +
+	"\x05since\x18\b \x01(\x04R\x05since\x12\x16\n" +
+	"\x06formed\x18\t \x01(\bR\x06formed\x1a8\n" +
 	"\n" +
 	"FactsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +

@@ -70,7 +70,7 @@ func (w *world) run(d time.Duration) (closed, late []string) {
 		l := w.table.Scan(peers, interval)
 		closed, late = append(closed, l.Closed...), append(late, l.Late...)
 		for _, k := range w.table.Mark(append(l.Closed, l.Late...), peers) {
-			w.table.Sync(without(w.table, k))
+			w.table.Sync(without(w.table, k.ID))
 		}
 	}
 	return closed, late
@@ -253,13 +253,14 @@ func TestMarkChecksAgainUnderTheLockOfRenew(t *testing.T) {
 		table := New(Config{}, keys(2))
 		time.Sleep(timeout + time.Minute)
 		table.Renew("p1", []string{"k0"})
-		if diff := cmp.Diff([]string{"k1"}, table.Mark([]string{"k0", "k1"}, peers)); diff != "" {
+		marked := table.Mark([]string{"k0", "k1"}, peers)
+		if diff := cmp.Diff([]Key{{ID: "k1", Registered: 1, Timeout: timeout}}, marked); diff != "" {
 			t.Error(diff)
 		}
 		if diff := cmp.Diff([]string{"k1", "stranger"}, table.Renew("p1", []string{"k0", "k1", "stranger"})); diff != "" {
 			t.Errorf("refused: %s", diff)
 		}
-		table.Release([]string{"k1"})
+		table.Release(marked)
 		if refused := table.Renew("p1", []string{"k1"}); len(refused) > 0 {
 			t.Error("still marked after its release")
 		}
@@ -269,15 +270,71 @@ func TestMarkChecksAgainUnderTheLockOfRenew(t *testing.T) {
 func TestOldReportIsIgnored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := New(Config{}, keys(1))
-		if !table.Report("p1", Report{Seq: 5, Ran: time.Hour}) {
+		if !table.Report("p1", Report{Run: 7, Seq: 5, Ran: time.Hour}) {
 			t.Error("first report ignored")
 		}
-		if table.Report("p1", Report{Seq: 4, Ran: time.Hour}) {
+		time.Sleep(3 * time.Second) // the link stalled; what it held comes in any order
+		if table.Report("p1", Report{Run: 7, Seq: 4, Ran: time.Hour}) {
 			t.Error("an older report was taken")
 		}
-		time.Sleep(time.Minute)
-		if !table.Report("p1", Report{Seq: 1, Ran: time.Second}) {
+		if !table.Report("p1", Report{Run: 8, Seq: 1, Ran: time.Second}) {
 			t.Error("the first report of a restarted process was ignored")
+		}
+		if table.Report("p1", Report{Run: 7, Seq: 6, Ran: time.Hour}) {
+			t.Error("a report of a process that has ended was taken")
+		}
+	})
+}
+
+func TestGraceAfterTheTablesWereReplaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1)
+		w.run(140 * time.Second)
+		w.table.Grace()
+		if closed, late := w.run(timeout + 29*time.Second); len(closed)+len(late) > 0 {
+			t.Fatalf("removed %v %v before timeout and grace were over", closed, late)
+		}
+		if _, late := w.run(3 * time.Second); len(late) != 1 {
+			t.Error("still there after timeout and grace")
+		}
+	})
+}
+
+func TestRemovalNamesTheRegistrationThatWasJudged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := New(Config{}, keys(1))
+		time.Sleep(timeout + time.Minute)
+		marked := table.Mark([]string{"k0"}, peers)
+		table.Sync(slices.Values([]Key{{ID: "k0", Registered: 2, Timeout: timeout}})) // registers at this very moment
+		if diff := cmp.Diff([]Key{{ID: "k0", Registered: 1, Timeout: timeout}}, marked); diff != "" {
+			t.Error(diff)
+		}
+		if refused := table.Renew("p1", []string{"k0"}); len(refused) > 0 {
+			t.Error("a logged registration did not end the mark")
+		}
+	})
+}
+
+func TestMarkStaysWhileTheOutcomeIsUnknown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := New(Config{}, keys(1))
+		time.Sleep(timeout + time.Minute)
+		table.Mark([]string{"k0"}, peers)
+		if refused := table.Renew("p1", []string{"k0"}); len(refused) != 1 {
+			t.Error("renewed, so not logged: the removal that is still under way would take it")
+		}
+	})
+}
+
+func TestStoppedLeaderStillKnowsItsPeers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 20)
+		w.run(40 * time.Second)
+		w.at["p2"]["k0"], w.at["p1"]["k0"] = Open, Closed
+		w.run(3 * time.Second)
+		time.Sleep(time.Minute) // this process stood still
+		if l := w.table.Scan(peers, interval); slices.Contains(l.Closed, "k0") {
+			t.Error("removed since the others, who have it open, seemed to be gone")
 		}
 	})
 }

@@ -1,6 +1,9 @@
 package liveness
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Session is what a peer knows of a key's connections to it.
 type Session struct {
@@ -20,15 +23,17 @@ const (
 
 // Report is everything that one peer knows. Each replaces the one before.
 type Report struct {
-	Seq      uint64        // grows by one with each; an older one is ignored
+	Run      uint64        // random number of that peer's process
+	Seq      uint64        // grows by one with each of a run; an older one is ignored
 	Ran      time.Duration // how long that peer's process has run
 	Sessions map[string]Session
 }
 
 type peer struct {
-	run  time.Time // when its process started, by this clock
-	at   time.Time // when its last report came
-	last Report
+	run    time.Time // when its process started, by this clock
+	at     time.Time // when its last report came
+	last   Report
+	before []uint64 // runs that have ended; what they still have under way is old
 }
 
 // Report takes a peer's newest report and says whether it was newer than the
@@ -42,8 +47,10 @@ func (t *Table) Report(from string, r Report) bool {
 	if p == nil {
 		p = &peer{}
 		t.peers[from] = p
-	} else if r.Seq <= p.last.Seq && started.Sub(p.run) < restartSlack {
+	} else if r.Run == p.last.Run && r.Seq <= p.last.Seq || slices.Contains(p.before, r.Run) {
 		return false
+	} else if r.Run != p.last.Run {
+		p.before = append(p.before, p.last.Run)
 	}
 	p.run, p.at, p.last = started, now, r
 	for id, e := range t.entries {
@@ -60,10 +67,6 @@ func (t *Table) Report(from string, r Report) bool {
 	}
 	return true
 }
-
-// restartSlack is the difference in start times above which a report comes from
-// a new process, whose numbers begin anew.
-const restartSlack = time.Second
 
 func (t *Table) heardAgo(e *entry, now time.Time, ago time.Duration) {
 	if ago < 0 || ago > e.timeout {
@@ -109,14 +112,14 @@ func (t *Table) at(member, id string, e *entry, now time.Time) presence {
 
 // isClosed says whether a key goes at once.
 func (t *Table) isClosed(id string, e *entry, members []string, now time.Time) bool {
-	any := false
+	seen := false
 	for _, m := range members {
 		switch t.at(m, id, e, now) {
 		case open, unknown:
 			return false
 		case closed:
-			any = true
+			seen = true
 		}
 	}
-	return any
+	return seen
 }

@@ -26,6 +26,10 @@ func (t *Table) Scan(members []string, interval time.Duration) Lapsed {
 		for _, e := range t.entries {
 			e.deadline = e.deadline.Add(delay)
 		}
+		t.began = t.began.Add(delay)
+		for _, p := range t.peers {
+			p.at = p.at.Add(delay)
+		}
 	}
 	t.lastScan = now
 	for id, e := range t.entries {
@@ -63,12 +67,15 @@ func (t *Table) holdLocked(late []string, now time.Time) (rest []string, held in
 // Mark checks again, under the lock that Renew takes, that keys have still
 // lapsed, and marks them: from then on they are not renewed. At most a quarter
 // of all keys, but at least MinRound, are marked at a time.
-func (t *Table) Mark(keys []string, members []string) []string {
+//
+// What it returns names the registration that was judged: another may be made
+// before the removal is proposed, and must not be removed for the older one's silence.
+func (t *Table) Mark(keys []string, members []string) []Key {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := time.Now()
 	most := max(t.cfg.MinRound, len(t.entries)/4)
-	var marked []string
+	var marked []Key
 	for _, id := range keys {
 		e := t.entries[id]
 		if e == nil || e.expiring || !now.After(e.deadline) && !t.isClosed(id, e, members, now) {
@@ -78,31 +85,20 @@ func (t *Table) Mark(keys []string, members []string) []string {
 			break
 		}
 		e.expiring = true
-		marked = append(marked, id)
+		marked = append(marked, Key{ID: id, Registered: e.registered, Timeout: e.timeout})
 	}
 	return marked
 }
 
-// Registered is the generation of a key as it was at the last Sync; 0 when unknown.
-func (t *Table) Registered(key string) uint64 {
+// Release takes the marks away when a removal was committed, or surely will not
+// be. While that is unknown they must stay: a registration would be taken for
+// renewed, not logged, and then removed. A logged one ends the mark by itself.
+func (t *Table) Release(keys []Key) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if e := t.entries[key]; e != nil {
-		return e.registered
-	}
-	return 0
-}
-
-// Release takes the marks away after a removal was committed or given up. What
-// is still there gets one timeout to be heard again.
-func (t *Table) Release(keys []string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	now := time.Now()
-	for _, id := range keys {
-		if e := t.entries[id]; e != nil && e.expiring {
+	for _, k := range keys {
+		if e := t.entries[k.ID]; e != nil && e.registered == k.Registered {
 			e.expiring = false
-			e.deadline = later(e.deadline, now)
 		}
 	}
 }

@@ -101,6 +101,17 @@ func (t *Table) Sync(keys iter.Seq[Key]) {
 	}
 }
 
+// Grace gives every key its full timeout and the grace from now on, as a new term
+// does: after the tables were replaced, nobody can have been heard under them.
+func (t *Table) Grace() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := time.Now()
+	for _, e := range t.entries {
+		e.deadline, e.patient = later(e.deadline, now.Add(e.timeout+t.cfg.Grace)), false
+	}
+}
+
 // heard moves the deadline; the named peers must report again before they count.
 func (e *entry) heard(now time.Time, through map[string]int) {
 	e.deadline = later(e.deadline, now.Add(e.timeout))
@@ -143,14 +154,6 @@ func (t *Table) Renew(from string, keys []string) (refused []string) {
 		e.heard(now, map[string]int{from: 0})
 	}
 	return refused
-}
-
-// Expiring says whether a key is marked for removal.
-func (t *Table) Expiring(key string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	e := t.entries[key]
-	return e != nil && e.expiring
 }
 
 // Len is the number of keys.

@@ -16,7 +16,8 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		Description: "A server without any flag is complete: it serves clients and brokers on port 9876 and keeps its state.\n\n" +
 			"Examples:\n  namesrv server\n  namesrv cluster members",
 		Commands: []*cli.Command{
-			serverCommand(), clusterCommand(), kvCommand(), topicCommand(), brokerCommand(), healthcheckCommand(), versionCommand(),
+			serverCommand(), clusterCommand(), kvCommand(), topicCommand(), brokerCommand(), configCommand(),
+			snapshotCommand(), recoverCommand(), healthcheckCommand(), versionCommand(),
 		},
 		Reader:         stdin,
 		Writer:         stdout,

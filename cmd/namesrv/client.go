@@ -26,13 +26,23 @@ func clientFlags(more ...cli.Flag) []cli.Flag {
 	return append(append(more, outputFlag()), connectionFlags()...)
 }
 
+// slowFlags are clientFlags of a command whose answer may take longer than most.
+func slowFlags(more ...cli.Flag) []cli.Flag { return clientFlagsWithin(30*time.Second, more...) }
+
+// clientFlagsWithin are clientFlags with another time to wait for the answer.
+func clientFlagsWithin(timeout time.Duration, more ...cli.Flag) []cli.Flag {
+	return append(append(withEnvironment(more), outputFlag()), connectionFlagsWithin(timeout)...)
+}
+
 // connectionFlags say which server to ask, and how.
-func connectionFlags() []cli.Flag {
+func connectionFlags() []cli.Flag { return connectionFlagsWithin(5 * time.Second) }
+
+func connectionFlagsWithin(timeout time.Duration) []cli.Flag {
 	return withEnvironment([]cli.Flag{
 		&cli.StringFlag{Name: flagAdmin, Usage: "`URL` of the HTTP port of any peer", Value: defaultAdmin},
 		&cli.StringFlag{Name: flagTokenFile, Usage: "`FILE` with the token of the server, if it asks for one",
 			EnvVars: []string{variable("admin-token-file")}}, // so that a command beside a server needs no flag
-		&cli.DurationFlag{Name: flagTimeout, Usage: "how long to wait for the answer", Value: 5 * time.Second},
+		&cli.DurationFlag{Name: flagTimeout, Usage: "how long to wait for the answer", Value: timeout},
 	})
 }
 

@@ -10,12 +10,12 @@ import (
 	"namesrv/admin"
 )
 
-// clusterCommand looks at the group of peers.
+// clusterCommand looks at the group of peers and changes it.
 func clusterCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "cluster",
-		Usage: "look at the group of peers",
-		Subcommands: []*cli.Command{
+		Usage: "look at the group of peers, add and remove peers",
+		Subcommands: append([]*cli.Command{
 			{
 				Name:        "members",
 				Usage:       "list the peers, who leads and who lags",
@@ -30,7 +30,7 @@ func clusterCommand() *cli.Command {
 				Flags:       clientFlags(),
 				Action:      clusterStatus,
 			},
-		},
+		}, membershipCommands()...),
 	}
 }
 

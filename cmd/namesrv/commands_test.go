@@ -21,6 +21,14 @@ type fakePeer struct {
 	notReady []string
 	err      error
 	block    bool
+
+	joined   string // node that was admitted; it is a voter the next time the members are listed
+	slowVote bool   // it is not
+	uuid     string // what Status says
+
+	set                map[string]string
+	snapshot, restored []byte
+	leader             string // what Status says
 }
 
 func (p *fakePeer) fail(ctx context.Context) error {
@@ -33,7 +41,26 @@ func (p *fakePeer) fail(ctx context.Context) error {
 
 func (p *fakePeer) NotReady() []string { return p.notReady }
 
+func (p *fakePeer) ClientAddresses() []string { return nil }
+
+func (p *fakePeer) Join(ctx context.Context, req admin.JoinRequest) (admin.Change, error) {
+	p.joined = req.ID
+	return admin.Change{ID: req.ID, Member: req.ID + "-6c", Outcome: admin.OutcomeAdded, VotersBefore: 3, VotersAfter: 4, MajorityBefore: 2, MajorityAfter: 3,
+		Warnings: []string{"Four is even."}}, p.fail(ctx)
+}
+
+func (p *fakePeer) Remove(ctx context.Context, id string, force bool) (admin.Change, error) {
+	return admin.Change{ID: id, Member: id + "-3f", Outcome: admin.OutcomeRemoved, VotersBefore: 3, VotersAfter: 2, MajorityBefore: 2, MajorityAfter: 2, Reachable: 2}, p.fail(ctx)
+}
+
+func (p *fakePeer) Transfer(ctx context.Context, id string) (admin.Change, error) {
+	return admin.Change{ID: id, Outcome: admin.OutcomeLeads}, p.fail(ctx)
+}
+
 func (p *fakePeer) Members(ctx context.Context) ([]admin.Member, error) {
+	if p.joined != "" {
+		return []admin.Member{{ID: p.joined, Member: p.joined + "-6c", Voter: !p.slowVote, Reachable: true}}, p.fail(ctx)
+	}
 	return []admin.Member{
 		{ID: "n1", Member: "n1-3f", Peer: "ns1:9875", Client: "ns1:9876", Voter: true, Leader: true, Reachable: true, LastIndex: 9},
 		{ID: "n2", Member: "n2-4a", Peer: "ns2:9875", Voter: true, LastIndex: 7, Lag: 2},
@@ -42,7 +69,7 @@ func (p *fakePeer) Members(ctx context.Context) ([]admin.Member, error) {
 }
 
 func (p *fakePeer) Status(context.Context) (admin.Status, error) {
-	return admin.Status{ID: "n1", State: "follower", Term: 3, Started: time.Unix(1700000000, 0).UTC()}, nil
+	return admin.Status{ID: "n1", State: "follower", Term: 3, Leader: p.leader, Cluster: p.uuid, Started: time.Unix(1700000000, 0).UTC()}, nil
 }
 
 func (p *fakePeer) GetKV(ctx context.Context, ns, key string) (string, bool, error) {
@@ -54,7 +81,10 @@ func (p *fakePeer) PutKV(ctx context.Context, ns, key, value string) error {
 	if err := p.fail(ctx); err != nil {
 		return err
 	}
-	p.kv[ns] = map[string]string{key: value}
+	if p.kv[ns] == nil {
+		p.kv[ns] = make(map[string]string)
+	}
+	p.kv[ns][key] = value
 	return nil
 }
 
@@ -88,6 +118,28 @@ func (p *fakePeer) Brokers(ctx context.Context) ([]admin.Broker, error) {
 
 func (p *fakePeer) WipeWrite(ctx context.Context, _ string) (int, error) { return 3, p.fail(ctx) }
 func (p *fakePeer) AddWrite(ctx context.Context, _ string) (int, error)  { return 4, p.fail(ctx) }
+
+func (p *fakePeer) AllKV(ctx context.Context) (map[string]map[string]string, error) {
+	return p.kv, p.fail(ctx)
+}
+
+func (p *fakePeer) Settings(ctx context.Context) ([]admin.Setting, error) {
+	return []admin.Setting{{Name: "listenPort", Value: "9876"}, {Name: "orderMessageEnable", Value: "true", Shared: true}}, p.fail(ctx)
+}
+
+func (p *fakePeer) SetSettings(ctx context.Context, changes map[string]string) error {
+	p.set = changes
+	return p.fail(ctx)
+}
+
+func (p *fakePeer) SaveSnapshot(ctx context.Context) (admin.Snapshot, error) {
+	return admin.Snapshot{Index: 42, Data: p.snapshot}, p.fail(ctx)
+}
+
+func (p *fakePeer) RestoreSnapshot(ctx context.Context, data []byte) (int, error) {
+	p.restored = data
+	return 1, p.fail(ctx)
+}
 
 // servePeer starts a peer that asks for token, and points every command at it.
 func servePeer(t *testing.T, token string) *fakePeer {

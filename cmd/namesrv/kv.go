@@ -17,7 +17,7 @@ func kvCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "kv",
 		Usage: "read and change stored keys, such as order topics",
-		Subcommands: []*cli.Command{
+		Subcommands: append([]*cli.Command{
 			{
 				Name: "get", Usage: "print one value", ArgsUsage: "NAMESPACE KEY",
 				Description: "Example:\n  namesrv kv get ORDER_TOPIC_CONFIG TopicA",
@@ -39,7 +39,7 @@ func kvCommand() *cli.Command {
 				Description: "Example:\n  namesrv kv list ORDER_TOPIC_CONFIG -o json",
 				Flags:       clientFlags(), Action: kvList,
 			},
-		},
+		}, kvFileCommands()...),
 	}
 }
 

@@ -19,6 +19,7 @@ const (
 	firstConfirm = 5 * time.Second // a restarted peer opens its port after this, confirmed or not
 	handOverTime = 3 * time.Second
 	drainTime    = 5 * time.Second
+	cutTime      = time.Second
 )
 
 // runningPeer is everything a running server consists of, in the order of its start.
@@ -47,7 +48,7 @@ func runServer(ctx context.Context, cfg *serverConfig) error {
 	background, stopBackground := context.WithCancel(context.Background())
 	var working sync.WaitGroup
 	working.Go(func() { p.clock.Report(background, p.node) })
-	working.Go(func() { p.service.PrintTables(background) })
+	working.Go(func() { p.service.Run(background) })
 	err = p.serve(ctx)
 	stopBackground()
 	if errors.Is(err, errFatal) {
@@ -55,7 +56,15 @@ func runServer(ctx context.Context, cfg *serverConfig) error {
 		return err
 	}
 	working.Wait()
-	return errors.Join(err, p.stop())
+	stopped := make(chan error, 1)
+	go func() { stopped <- p.stop() }()
+	select {
+	case serr := <-stopped:
+		return errors.Join(err, serr)
+	case ferr := <-p.fatal: // a disk that fails now would hold up the polite way
+		p.cut()
+		return ferr
+	}
 }
 
 var errFatal = errors.New("this peer cannot go on")
@@ -234,11 +243,16 @@ func (p *runningPeer) awaitGone(limit time.Duration) {
 	}
 }
 
-// cut closes every socket and waits for nothing: a disk that hangs would keep
-// this process from ending.
+// cut closes every socket and waits for little: handlers may hang on a disk, and
+// with a thread in it the process may take long to end.
 func (p *runningPeer) cut() {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	go p.wire.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), cutTime)
+	defer cancel()
+	closed := make(chan struct{})
+	go func() { defer close(closed); p.wire.Close() }()
 	_ = p.http.Shutdown(ctx)
+	select {
+	case <-closed:
+	case <-ctx.Done():
+	}
 }

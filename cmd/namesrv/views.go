@@ -108,8 +108,13 @@ func (v *tablesView) AddWrite(ctx context.Context, broker string) (int, error) {
 
 // translate gives the group's errors the names that the HTTP API knows.
 func translate(err error) error {
-	if errors.Is(err, cluster.ErrNoLeader) {
+	switch {
+	case errors.Is(err, cluster.ErrNoLeader):
 		return fmt.Errorf("%w: %w", admin.ErrNoLeader, err)
+	case errors.Is(err, cluster.ErrRefused):
+		return &admin.Error{Kind: admin.KindRefused, Message: err.Error()}
+	case errors.Is(err, cluster.ErrUnknownOutcome):
+		return &admin.Error{Kind: admin.KindTimeout, Message: err.Error()}
 	}
 	return err
 }

@@ -100,6 +100,9 @@ type Command struct {
 	//	*Command_DeleteKv
 	//	*Command_SetOptions
 	//	*Command_Init
+	//	*Command_RestoreBegin
+	//	*Command_RestorePart
+	//	*Command_RestoreCommit
 	Kind          isCommand_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -257,6 +260,33 @@ func (x *Command) GetInit() *Init {
 	return nil
 }
 
+func (x *Command) GetRestoreBegin() *RestoreBegin {
+	if x != nil {
+		if x, ok := x.Kind.(*Command_RestoreBegin); ok {
+			return x.RestoreBegin
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetRestorePart() *RestorePart {
+	if x != nil {
+		if x, ok := x.Kind.(*Command_RestorePart); ok {
+			return x.RestorePart
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetRestoreCommit() *RestoreCommit {
+	if x != nil {
+		if x, ok := x.Kind.(*Command_RestoreCommit); ok {
+			return x.RestoreCommit
+		}
+	}
+	return nil
+}
+
 type isCommand_Kind interface {
 	isCommand_Kind()
 }
@@ -309,6 +339,18 @@ type Command_Init struct {
 	Init *Init `protobuf:"bytes,13,opt,name=init,proto3,oneof"`
 }
 
+type Command_RestoreBegin struct {
+	RestoreBegin *RestoreBegin `protobuf:"bytes,14,opt,name=restore_begin,json=restoreBegin,proto3,oneof"`
+}
+
+type Command_RestorePart struct {
+	RestorePart *RestorePart `protobuf:"bytes,15,opt,name=restore_part,json=restorePart,proto3,oneof"`
+}
+
+type Command_RestoreCommit struct {
+	RestoreCommit *RestoreCommit `protobuf:"bytes,16,opt,name=restore_commit,json=restoreCommit,proto3,oneof"`
+}
+
 func (*Command_Register) isCommand_Kind() {}
 
 func (*Command_RegisterDeflated) isCommand_Kind() {}
@@ -332,6 +374,12 @@ func (*Command_DeleteKv) isCommand_Kind() {}
 func (*Command_SetOptions) isCommand_Kind() {}
 
 func (*Command_Init) isCommand_Kind() {}
+
+func (*Command_RestoreBegin) isCommand_Kind() {}
+
+func (*Command_RestorePart) isCommand_Kind() {}
+
+func (*Command_RestoreCommit) isCommand_Kind() {}
 
 // Deflated is a message of another type, compressed with DEFLATE.
 type Deflated struct {
@@ -1484,6 +1532,180 @@ func (x *Init) GetKv() []*Namespace {
 	return nil
 }
 
+// RestoreBegin announces a saved snapshot that comes in parts, compressed with
+// DEFLATE. One that had begun before is dropped.
+type RestoreBegin struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            []byte                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Size          uint64                 `protobuf:"varint,2,opt,name=size,proto3" json:"size,omitempty"`         // bytes of all parts
+	Checksum      uint32                 `protobuf:"varint,3,opt,name=checksum,proto3" json:"checksum,omitempty"` // CRC-32C of all parts
+	Inflated      uint64                 `protobuf:"varint,4,opt,name=inflated,proto3" json:"inflated,omitempty"` // bytes of the snapshot
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RestoreBegin) Reset() {
+	*x = RestoreBegin{}
+	mi := &file_fsmpb_fsm_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RestoreBegin) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RestoreBegin) ProtoMessage() {}
+
+func (x *RestoreBegin) ProtoReflect() protoreflect.Message {
+	mi := &file_fsmpb_fsm_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RestoreBegin.ProtoReflect.Descriptor instead.
+func (*RestoreBegin) Descriptor() ([]byte, []int) {
+	return file_fsmpb_fsm_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *RestoreBegin) GetId() []byte {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+func (x *RestoreBegin) GetSize() uint64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *RestoreBegin) GetChecksum() uint32 {
+	if x != nil {
+		return x.Checksum
+	}
+	return 0
+}
+
+func (x *RestoreBegin) GetInflated() uint64 {
+	if x != nil {
+		return x.Inflated
+	}
+	return 0
+}
+
+type RestorePart struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            []byte                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Offset        uint64                 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"` // must be where the part before ended
+	Data          []byte                 `protobuf:"bytes,3,opt,name=data,proto3" json:"data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RestorePart) Reset() {
+	*x = RestorePart{}
+	mi := &file_fsmpb_fsm_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RestorePart) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RestorePart) ProtoMessage() {}
+
+func (x *RestorePart) ProtoReflect() protoreflect.Message {
+	mi := &file_fsmpb_fsm_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RestorePart.ProtoReflect.Descriptor instead.
+func (*RestorePart) Descriptor() ([]byte, []int) {
+	return file_fsmpb_fsm_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *RestorePart) GetId() []byte {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+func (x *RestorePart) GetOffset() uint64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
+func (x *RestorePart) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+type RestoreCommit struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            []byte                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RestoreCommit) Reset() {
+	*x = RestoreCommit{}
+	mi := &file_fsmpb_fsm_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RestoreCommit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RestoreCommit) ProtoMessage() {}
+
+func (x *RestoreCommit) ProtoReflect() protoreflect.Message {
+	mi := &file_fsmpb_fsm_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RestoreCommit.ProtoReflect.Descriptor instead.
+func (*RestoreCommit) Descriptor() ([]byte, []int) {
+	return file_fsmpb_fsm_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *RestoreCommit) GetId() []byte {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
 // Result is what applying a command answers.
 type Result struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1500,7 +1722,7 @@ type Result struct {
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_fsmpb_fsm_proto_msgTypes[18]
+	mi := &file_fsmpb_fsm_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1512,7 +1734,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_fsmpb_fsm_proto_msgTypes[18]
+	mi := &file_fsmpb_fsm_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1525,7 +1747,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_fsmpb_fsm_proto_rawDescGZIP(), []int{18}
+	return file_fsmpb_fsm_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Result) GetCode() int32 {
@@ -1591,7 +1813,7 @@ type Notice struct {
 
 func (x *Notice) Reset() {
 	*x = Notice{}
-	mi := &file_fsmpb_fsm_proto_msgTypes[19]
+	mi := &file_fsmpb_fsm_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1603,7 +1825,7 @@ func (x *Notice) String() string {
 func (*Notice) ProtoMessage() {}
 
 func (x *Notice) ProtoReflect() protoreflect.Message {
-	mi := &file_fsmpb_fsm_proto_msgTypes[19]
+	mi := &file_fsmpb_fsm_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1616,7 +1838,7 @@ func (x *Notice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Notice.ProtoReflect.Descriptor instead.
 func (*Notice) Descriptor() ([]byte, []int) {
-	return file_fsmpb_fsm_proto_rawDescGZIP(), []int{19}
+	return file_fsmpb_fsm_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Notice) GetBroker() []byte {
@@ -1675,6 +1897,8 @@ type Record struct {
 	//	*Record_Topic
 	//	*Record_Namespace
 	//	*Record_Value
+	//	*Record_Restoring
+	//	*Record_RestorePart
 	Kind          isRecord_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1682,7 +1906,7 @@ type Record struct {
 
 func (x *Record) Reset() {
 	*x = Record{}
-	mi := &file_fsmpb_fsm_proto_msgTypes[20]
+	mi := &file_fsmpb_fsm_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1694,7 +1918,7 @@ func (x *Record) String() string {
 func (*Record) ProtoMessage() {}
 
 func (x *Record) ProtoReflect() protoreflect.Message {
-	mi := &file_fsmpb_fsm_proto_msgTypes[20]
+	mi := &file_fsmpb_fsm_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1707,7 +1931,7 @@ func (x *Record) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Record.ProtoReflect.Descriptor instead.
 func (*Record) Descriptor() ([]byte, []int) {
-	return file_fsmpb_fsm_proto_rawDescGZIP(), []int{20}
+	return file_fsmpb_fsm_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Record) GetKind() isRecord_Kind {
@@ -1771,6 +1995,24 @@ func (x *Record) GetValue() *Pair {
 	return nil
 }
 
+func (x *Record) GetRestoring() *RestoreBegin {
+	if x != nil {
+		if x, ok := x.Kind.(*Record_Restoring); ok {
+			return x.Restoring
+		}
+	}
+	return nil
+}
+
+func (x *Record) GetRestorePart() []byte {
+	if x != nil {
+		if x, ok := x.Kind.(*Record_RestorePart); ok {
+			return x.RestorePart
+		}
+	}
+	return nil
+}
+
 type isRecord_Kind interface {
 	isRecord_Kind()
 }
@@ -1799,6 +2041,14 @@ type Record_Value struct {
 	Value *Pair `protobuf:"bytes,6,opt,name=value,proto3,oneof"` // belongs to the namespace before it
 }
 
+type Record_Restoring struct {
+	Restoring *RestoreBegin `protobuf:"bytes,7,opt,name=restoring,proto3,oneof"` // a restore that has begun and was not committed
+}
+
+type Record_RestorePart struct {
+	RestorePart []byte `protobuf:"bytes,8,opt,name=restore_part,json=restorePart,proto3,oneof"` // of the restore before it, in order
+}
+
 func (*Record_Meta) isRecord_Kind() {}
 
 func (*Record_Broker) isRecord_Kind() {}
@@ -1811,17 +2061,22 @@ func (*Record_Namespace) isRecord_Kind() {}
 
 func (*Record_Value) isRecord_Kind() {}
 
+func (*Record_Restoring) isRecord_Kind() {}
+
+func (*Record_RestorePart) isRecord_Kind() {}
+
 type Meta struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Initialized   bool                   `protobuf:"varint,1,opt,name=initialized,proto3" json:"initialized,omitempty"`
-	Options       *Options               `protobuf:"bytes,2,opt,name=options,proto3" json:"options,omitempty"` // complete
+	Options       *Options               `protobuf:"bytes,2,opt,name=options,proto3" json:"options,omitempty"`   // complete
+	Restored      []byte                 `protobuf:"bytes,3,opt,name=restored,proto3" json:"restored,omitempty"` // id of the restore that was committed last
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Meta) Reset() {
 	*x = Meta{}
-	mi := &file_fsmpb_fsm_proto_msgTypes[21]
+	mi := &file_fsmpb_fsm_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1833,7 +2088,7 @@ func (x *Meta) String() string {
 func (*Meta) ProtoMessage() {}
 
 func (x *Meta) ProtoReflect() protoreflect.Message {
-	mi := &file_fsmpb_fsm_proto_msgTypes[21]
+	mi := &file_fsmpb_fsm_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1846,7 +2101,7 @@ func (x *Meta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Meta.ProtoReflect.Descriptor instead.
 func (*Meta) Descriptor() ([]byte, []int) {
-	return file_fsmpb_fsm_proto_rawDescGZIP(), []int{21}
+	return file_fsmpb_fsm_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Meta) GetInitialized() bool {
@@ -1859,6 +2114,13 @@ func (x *Meta) GetInitialized() bool {
 func (x *Meta) GetOptions() *Options {
 	if x != nil {
 		return x.Options
+	}
+	return nil
+}
+
+func (x *Meta) GetRestored() []byte {
+	if x != nil {
+		return x.Restored
 	}
 	return nil
 }
@@ -1877,7 +2139,7 @@ type Broker struct {
 
 func (x *Broker) Reset() {
 	*x = Broker{}
-	mi := &file_fsmpb_fsm_proto_msgTypes[22]
+	mi := &file_fsmpb_fsm_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1889,7 +2151,7 @@ func (x *Broker) String() string {
 func (*Broker) ProtoMessage() {}
 
 func (x *Broker) ProtoReflect() protoreflect.Message {
-	mi := &file_fsmpb_fsm_proto_msgTypes[22]
+	mi := &file_fsmpb_fsm_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1902,7 +2164,7 @@ func (x *Broker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Broker.ProtoReflect.Descriptor instead.
 func (*Broker) Descriptor() ([]byte, []int) {
-	return file_fsmpb_fsm_proto_rawDescGZIP(), []int{22}
+	return file_fsmpb_fsm_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Broker) GetName() []byte {
@@ -1965,7 +2227,7 @@ type Live struct {
 
 func (x *Live) Reset() {
 	*x = Live{}
-	mi := &file_fsmpb_fsm_proto_msgTypes[23]
+	mi := &file_fsmpb_fsm_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1977,7 +2239,7 @@ func (x *Live) String() string {
 func (*Live) ProtoMessage() {}
 
 func (x *Live) ProtoReflect() protoreflect.Message {
-	mi := &file_fsmpb_fsm_proto_msgTypes[23]
+	mi := &file_fsmpb_fsm_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1990,7 +2252,7 @@ func (x *Live) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Live.ProtoReflect.Descriptor instead.
 func (*Live) Descriptor() ([]byte, []int) {
-	return file_fsmpb_fsm_proto_rawDescGZIP(), []int{23}
+	return file_fsmpb_fsm_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Live) GetCluster() []byte {
@@ -2075,7 +2337,7 @@ type Topic struct {
 
 func (x *Topic) Reset() {
 	*x = Topic{}
-	mi := &file_fsmpb_fsm_proto_msgTypes[24]
+	mi := &file_fsmpb_fsm_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2087,7 +2349,7 @@ func (x *Topic) String() string {
 func (*Topic) ProtoMessage() {}
 
 func (x *Topic) ProtoReflect() protoreflect.Message {
-	mi := &file_fsmpb_fsm_proto_msgTypes[24]
+	mi := &file_fsmpb_fsm_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2100,7 +2362,7 @@ func (x *Topic) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Topic.ProtoReflect.Descriptor instead.
 func (*Topic) Descriptor() ([]byte, []int) {
-	return file_fsmpb_fsm_proto_rawDescGZIP(), []int{24}
+	return file_fsmpb_fsm_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Topic) GetName() []byte {
@@ -2135,7 +2397,7 @@ var File_fsmpb_fsm_proto protoreflect.FileDescriptor
 
 const file_fsmpb_fsm_proto_rawDesc = "" +
 	"\n" +
-	"\x0ffsmpb/fsm.proto\x12\vnamesrv.fsm\"\xb8\x05\n" +
+	"\x0ffsmpb/fsm.proto\x12\vnamesrv.fsm\"\xfe\x06\n" +
 	"\aCommand\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x123\n" +
 	"\bregister\x18\x02 \x01(\v2\x15.namesrv.fsm.RegisterH\x00R\bregister\x12D\n" +
@@ -2153,7 +2415,10 @@ const file_fsmpb_fsm_proto_rawDesc = "" +
 	"\tdelete_kv\x18\v \x01(\v2\x15.namesrv.fsm.DeleteKVH\x00R\bdeleteKv\x127\n" +
 	"\vset_options\x18\f \x01(\v2\x14.namesrv.fsm.OptionsH\x00R\n" +
 	"setOptions\x12'\n" +
-	"\x04init\x18\r \x01(\v2\x11.namesrv.fsm.InitH\x00R\x04initB\x06\n" +
+	"\x04init\x18\r \x01(\v2\x11.namesrv.fsm.InitH\x00R\x04init\x12@\n" +
+	"\rrestore_begin\x18\x0e \x01(\v2\x19.namesrv.fsm.RestoreBeginH\x00R\frestoreBegin\x12=\n" +
+	"\frestore_part\x18\x0f \x01(\v2\x18.namesrv.fsm.RestorePartH\x00R\vrestorePart\x12C\n" +
+	"\x0erestore_commit\x18\x10 \x01(\v2\x1a.namesrv.fsm.RestoreCommitH\x00R\rrestoreCommitB\x06\n" +
 	"\x04kind\"2\n" +
 	"\bDeflated\x12\x12\n" +
 	"\x04size\x18\x01 \x01(\rR\x04size\x12\x12\n" +
@@ -2253,7 +2518,18 @@ const file_fsmpb_fsm_proto_rawDesc = "" +
 	"\x05pairs\x18\x02 \x03(\v2\x11.namesrv.fsm.PairR\x05pairs\"^\n" +
 	"\x04Init\x12.\n" +
 	"\aoptions\x18\x01 \x01(\v2\x14.namesrv.fsm.OptionsR\aoptions\x12&\n" +
-	"\x02kv\x18\x02 \x03(\v2\x16.namesrv.fsm.NamespaceR\x02kv\"\xc5\x01\n" +
+	"\x02kv\x18\x02 \x03(\v2\x16.namesrv.fsm.NamespaceR\x02kv\"j\n" +
+	"\fRestoreBegin\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\fR\x02id\x12\x12\n" +
+	"\x04size\x18\x02 \x01(\x04R\x04size\x12\x1a\n" +
+	"\bchecksum\x18\x03 \x01(\rR\bchecksum\x12\x1a\n" +
+	"\binflated\x18\x04 \x01(\x04R\binflated\"I\n" +
+	"\vRestorePart\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\fR\x02id\x12\x16\n" +
+	"\x06offset\x18\x02 \x01(\x04R\x06offset\x12\x12\n" +
+	"\x04data\x18\x03 \x01(\fR\x04data\"\x1f\n" +
+	"\rRestoreCommit\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\fR\x02id\"\xc5\x01\n" +
 	"\x06Result\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\x05R\x04code\x12\x16\n" +
 	"\x06remark\x18\x02 \x01(\fR\x06remark\x12\x14\n" +
@@ -2270,18 +2546,21 @@ const file_fsmpb_fsm_proto_rawDesc = "" +
 	"\aha_addr\x18\x05 \x01(\fR\x06haAddr\x12\x1e\n" +
 	"\n" +
 	"recipients\x18\x06 \x03(\fR\n" +
-	"recipients\"\x88\x02\n" +
+	"recipients\"\xe8\x02\n" +
 	"\x06Record\x12'\n" +
 	"\x04meta\x18\x01 \x01(\v2\x11.namesrv.fsm.MetaH\x00R\x04meta\x12-\n" +
 	"\x06broker\x18\x02 \x01(\v2\x13.namesrv.fsm.BrokerH\x00R\x06broker\x12'\n" +
 	"\x04live\x18\x03 \x01(\v2\x11.namesrv.fsm.LiveH\x00R\x04live\x12*\n" +
 	"\x05topic\x18\x04 \x01(\v2\x12.namesrv.fsm.TopicH\x00R\x05topic\x12\x1e\n" +
 	"\tnamespace\x18\x05 \x01(\fH\x00R\tnamespace\x12)\n" +
-	"\x05value\x18\x06 \x01(\v2\x11.namesrv.fsm.PairH\x00R\x05valueB\x06\n" +
-	"\x04kind\"X\n" +
+	"\x05value\x18\x06 \x01(\v2\x11.namesrv.fsm.PairH\x00R\x05value\x129\n" +
+	"\trestoring\x18\a \x01(\v2\x19.namesrv.fsm.RestoreBeginH\x00R\trestoring\x12#\n" +
+	"\frestore_part\x18\b \x01(\fH\x00R\vrestorePartB\x06\n" +
+	"\x04kind\"t\n" +
 	"\x04Meta\x12 \n" +
 	"\vinitialized\x18\x01 \x01(\bR\vinitialized\x12.\n" +
-	"\aoptions\x18\x02 \x01(\v2\x14.namesrv.fsm.OptionsR\aoptions\"\x8a\x01\n" +
+	"\aoptions\x18\x02 \x01(\v2\x14.namesrv.fsm.OptionsR\aoptions\x12\x1a\n" +
+	"\brestored\x18\x03 \x01(\fR\brestored\"\x8a\x01\n" +
 	"\x06Broker\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\fR\x04name\x12\x18\n" +
 	"\acluster\x18\x02 \x01(\fR\acluster\x12\x12\n" +
@@ -2326,7 +2605,7 @@ func file_fsmpb_fsm_proto_rawDescGZIP() []byte {
 }
 
 var file_fsmpb_fsm_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_fsmpb_fsm_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_fsmpb_fsm_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_fsmpb_fsm_proto_goTypes = []any{
 	(Acting)(0),           // 0: namesrv.fsm.Acting
 	(*Command)(nil),       // 1: namesrv.fsm.Command
@@ -2347,13 +2626,16 @@ var file_fsmpb_fsm_proto_goTypes = []any{
 	(*Pair)(nil),          // 16: namesrv.fsm.Pair
 	(*Namespace)(nil),     // 17: namesrv.fsm.Namespace
 	(*Init)(nil),          // 18: namesrv.fsm.Init
-	(*Result)(nil),        // 19: namesrv.fsm.Result
-	(*Notice)(nil),        // 20: namesrv.fsm.Notice
-	(*Record)(nil),        // 21: namesrv.fsm.Record
-	(*Meta)(nil),          // 22: namesrv.fsm.Meta
-	(*Broker)(nil),        // 23: namesrv.fsm.Broker
-	(*Live)(nil),          // 24: namesrv.fsm.Live
-	(*Topic)(nil),         // 25: namesrv.fsm.Topic
+	(*RestoreBegin)(nil),  // 19: namesrv.fsm.RestoreBegin
+	(*RestorePart)(nil),   // 20: namesrv.fsm.RestorePart
+	(*RestoreCommit)(nil), // 21: namesrv.fsm.RestoreCommit
+	(*Result)(nil),        // 22: namesrv.fsm.Result
+	(*Notice)(nil),        // 23: namesrv.fsm.Notice
+	(*Record)(nil),        // 24: namesrv.fsm.Record
+	(*Meta)(nil),          // 25: namesrv.fsm.Meta
+	(*Broker)(nil),        // 26: namesrv.fsm.Broker
+	(*Live)(nil),          // 27: namesrv.fsm.Live
+	(*Topic)(nil),         // 28: namesrv.fsm.Topic
 }
 var file_fsmpb_fsm_proto_depIdxs = []int32{
 	6,  // 0: namesrv.fsm.Command.register:type_name -> namesrv.fsm.Register
@@ -2368,29 +2650,33 @@ var file_fsmpb_fsm_proto_depIdxs = []int32{
 	14, // 9: namesrv.fsm.Command.delete_kv:type_name -> namesrv.fsm.DeleteKV
 	15, // 10: namesrv.fsm.Command.set_options:type_name -> namesrv.fsm.Options
 	18, // 11: namesrv.fsm.Command.init:type_name -> namesrv.fsm.Init
-	0,  // 12: namesrv.fsm.Register.acting:type_name -> namesrv.fsm.Acting
-	3,  // 13: namesrv.fsm.Register.data_version:type_name -> namesrv.fsm.DataVersion
-	4,  // 14: namesrv.fsm.Register.queues:type_name -> namesrv.fsm.Queues
-	5,  // 15: namesrv.fsm.Register.mappings:type_name -> namesrv.fsm.Mapping
-	4,  // 16: namesrv.fsm.RegisterTopic.queues:type_name -> namesrv.fsm.Queues
-	16, // 17: namesrv.fsm.Namespace.pairs:type_name -> namesrv.fsm.Pair
-	15, // 18: namesrv.fsm.Init.options:type_name -> namesrv.fsm.Options
-	17, // 19: namesrv.fsm.Init.kv:type_name -> namesrv.fsm.Namespace
-	20, // 20: namesrv.fsm.Result.notices:type_name -> namesrv.fsm.Notice
-	22, // 21: namesrv.fsm.Record.meta:type_name -> namesrv.fsm.Meta
-	23, // 22: namesrv.fsm.Record.broker:type_name -> namesrv.fsm.Broker
-	24, // 23: namesrv.fsm.Record.live:type_name -> namesrv.fsm.Live
-	25, // 24: namesrv.fsm.Record.topic:type_name -> namesrv.fsm.Topic
-	16, // 25: namesrv.fsm.Record.value:type_name -> namesrv.fsm.Pair
-	15, // 26: namesrv.fsm.Meta.options:type_name -> namesrv.fsm.Options
-	3,  // 27: namesrv.fsm.Live.data_version:type_name -> namesrv.fsm.DataVersion
-	4,  // 28: namesrv.fsm.Topic.queues:type_name -> namesrv.fsm.Queues
-	5,  // 29: namesrv.fsm.Topic.mappings:type_name -> namesrv.fsm.Mapping
-	30, // [30:30] is the sub-list for method output_type
-	30, // [30:30] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	19, // 12: namesrv.fsm.Command.restore_begin:type_name -> namesrv.fsm.RestoreBegin
+	20, // 13: namesrv.fsm.Command.restore_part:type_name -> namesrv.fsm.RestorePart
+	21, // 14: namesrv.fsm.Command.restore_commit:type_name -> namesrv.fsm.RestoreCommit
+	0,  // 15: namesrv.fsm.Register.acting:type_name -> namesrv.fsm.Acting
+	3,  // 16: namesrv.fsm.Register.data_version:type_name -> namesrv.fsm.DataVersion
+	4,  // 17: namesrv.fsm.Register.queues:type_name -> namesrv.fsm.Queues
+	5,  // 18: namesrv.fsm.Register.mappings:type_name -> namesrv.fsm.Mapping
+	4,  // 19: namesrv.fsm.RegisterTopic.queues:type_name -> namesrv.fsm.Queues
+	16, // 20: namesrv.fsm.Namespace.pairs:type_name -> namesrv.fsm.Pair
+	15, // 21: namesrv.fsm.Init.options:type_name -> namesrv.fsm.Options
+	17, // 22: namesrv.fsm.Init.kv:type_name -> namesrv.fsm.Namespace
+	23, // 23: namesrv.fsm.Result.notices:type_name -> namesrv.fsm.Notice
+	25, // 24: namesrv.fsm.Record.meta:type_name -> namesrv.fsm.Meta
+	26, // 25: namesrv.fsm.Record.broker:type_name -> namesrv.fsm.Broker
+	27, // 26: namesrv.fsm.Record.live:type_name -> namesrv.fsm.Live
+	28, // 27: namesrv.fsm.Record.topic:type_name -> namesrv.fsm.Topic
+	16, // 28: namesrv.fsm.Record.value:type_name -> namesrv.fsm.Pair
+	19, // 29: namesrv.fsm.Record.restoring:type_name -> namesrv.fsm.RestoreBegin
+	15, // 30: namesrv.fsm.Meta.options:type_name -> namesrv.fsm.Options
+	3,  // 31: namesrv.fsm.Live.data_version:type_name -> namesrv.fsm.DataVersion
+	4,  // 32: namesrv.fsm.Topic.queues:type_name -> namesrv.fsm.Queues
+	5,  // 33: namesrv.fsm.Topic.mappings:type_name -> namesrv.fsm.Mapping
+	34, // [34:34] is the sub-list for method output_type
+	34, // [34:34] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_fsmpb_fsm_proto_init() }
@@ -2411,16 +2697,21 @@ func file_fsmpb_fsm_proto_init() {
 		(*Command_DeleteKv)(nil),
 		(*Command_SetOptions)(nil),
 		(*Command_Init)(nil),
+		(*Command_RestoreBegin)(nil),
+		(*Command_RestorePart)(nil),
+		(*Command_RestoreCommit)(nil),
 	}
 	file_fsmpb_fsm_proto_msgTypes[12].OneofWrappers = []any{}
 	file_fsmpb_fsm_proto_msgTypes[14].OneofWrappers = []any{}
-	file_fsmpb_fsm_proto_msgTypes[20].OneofWrappers = []any{
+	file_fsmpb_fsm_proto_msgTypes[23].OneofWrappers = []any{
 		(*Record_Meta)(nil),
 		(*Record_Broker)(nil),
 		(*Record_Live)(nil),
 		(*Record_Topic)(nil),
 		(*Record_Namespace)(nil),
 		(*Record_Value)(nil),
+		(*Record_Restoring)(nil),
+		(*Record_RestorePart)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -2428,7 +2719,7 @@ func file_fsmpb_fsm_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fsmpb_fsm_proto_rawDesc), len(file_fsmpb_fsm_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   25,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -78,6 +78,7 @@ type Report struct {
 	Seq           uint64                 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
 	RanMillis     uint64                 `protobuf:"varint,2,opt,name=ran_millis,json=ranMillis,proto3" json:"ran_millis,omitempty"` // running time of the sender's process
 	Sessions      []*Report_Session      `protobuf:"bytes,3,rep,name=sessions,proto3" json:"sessions,omitempty"`
+	Run           uint64                 `protobuf:"varint,4,opt,name=run,proto3" json:"run,omitempty"` // random number of the sender's process
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -131,6 +132,13 @@ func (x *Report) GetSessions() []*Report_Session {
 		return x.Sessions
 	}
 	return nil
+}
+
+func (x *Report) GetRun() uint64 {
+	if x != nil {
+		return x.Run
+	}
+	return 0
 }
 
 type Report_Session struct {
@@ -197,12 +205,13 @@ var File_report_proto protoreflect.FileDescriptor
 
 const file_report_proto_rawDesc = "" +
 	"\n" +
-	"\freport.proto\x12\x11namesrv.report.v1\"\xa1\x02\n" +
+	"\freport.proto\x12\x11namesrv.report.v1\"\xb3\x02\n" +
 	"\x06Report\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x1d\n" +
 	"\n" +
 	"ran_millis\x18\x02 \x01(\x04R\tranMillis\x12=\n" +
-	"\bsessions\x18\x03 \x03(\v2!.namesrv.report.v1.Report.SessionR\bsessions\x1a|\n" +
+	"\bsessions\x18\x03 \x03(\v2!.namesrv.report.v1.Report.SessionR\bsessions\x12\x10\n" +
+	"\x03run\x18\x04 \x01(\x04R\x03run\x1a|\n" +
 	"\aSession\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\fR\x03key\x125\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x1f.namesrv.report.v1.Report.StateR\x05state\x12(\n" +

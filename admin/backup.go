@@ -1,0 +1,173 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+const (
+	snapshotTimeout = 5 * time.Minute
+	maxSnapshot     = 1 << 30 // bytes
+)
+
+// Headers of a saved snapshot.
+const (
+	headerCluster = "Namesrv-Cluster"
+	headerIndex   = "Namesrv-Index"
+)
+
+// Snapshot is a consistent copy of the tables, in the form that the server keeps
+// them in; it carries its own checksum.
+type Snapshot struct {
+	Cluster string // UUID
+	Index   uint64 // a log index that it shows at least
+	Data    []byte
+}
+
+// Restored is what a restore led to.
+type Restored struct {
+	Addresses int `json:"addresses"` // of brokers, that the restored tables hold
+}
+
+// Setting is one setting as a peer uses it.
+type Setting struct {
+	Name   string `json:"name"`
+	Value  string `json:"value"`
+	Shared bool   `json:"shared"` // by all peers: a change of it reaches them all
+}
+
+func (h *handler) allKV(r *http.Request) (any, error) {
+	return h.Tables.AllKV(r.Context())
+}
+
+func (h *handler) settings(r *http.Request) (any, error) {
+	list, err := h.Tables.Settings(r.Context())
+	return orEmpty(list), err
+}
+
+func (h *handler) setSettings(r *http.Request) (any, error) {
+	var changes map[string]string
+	if err := decode(r, &changes); err != nil {
+		return nil, err
+	}
+	if len(changes) == 0 {
+		return nil, failure(KindBadRequest, "the body names no setting")
+	}
+	names := make([]string, 0, len(changes))
+	for name := range changes {
+		names = append(names, name)
+	}
+	note(r, "settings", sorted(names))
+	return nil, h.Tables.SetSettings(r.Context(), changes)
+}
+
+// saveSnapshot serves a copy of the tables. It is no JSON.
+func (h *handler) saveSnapshot(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := unhurried(w, r)
+	defer cancel()
+	snapshot, err := h.Tables.SaveSnapshot(ctx)
+	var status Status
+	if err == nil {
+		status, err = h.Cluster.Status(ctx)
+	}
+	h.auditLine("save snapshot", r, append([]any{"index", snapshot.Index}, resultOf(nil, err)...))
+	if err != nil {
+		fail(w, asError(err))
+		return
+	}
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("Content-Length", strconv.Itoa(len(snapshot.Data))) // so that one that was cut is noticed
+	w.Header().Set(headerCluster, status.Cluster)
+	w.Header().Set(headerIndex, strconv.FormatUint(snapshot.Index, 10))
+	_, _ = w.Write(snapshot.Data) // a caller that went away is no concern of ours
+}
+
+// restoreSnapshot replaces the tables. A snapshot of another cluster needs force.
+func (h *handler) restoreSnapshot(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := unhurried(w, r)
+	defer cancel()
+	restored, err := h.restore(ctx, http.MaxBytesReader(w, r.Body, maxSnapshot), r)
+	h.auditLine("restore snapshot", r, append([]any{"addresses", restored.Addresses}, resultOf(nil, err)...))
+	respond(w, restored, err)
+}
+
+func (h *handler) restore(ctx context.Context, body io.Reader, r *http.Request) (Restored, error) {
+	force, err := flagOf(r, "force")
+	if err != nil {
+		return Restored{}, err
+	}
+	status, err := h.Cluster.Status(ctx)
+	if err != nil {
+		return Restored{}, err
+	}
+	if from := r.URL.Query().Get("cluster"); from != status.Cluster && !force {
+		return Restored{}, failure(KindRefused, "refused: the snapshot is of cluster %q, this one is %q: --force restores it all the same", from, status.Cluster)
+	}
+	data, err := io.ReadAll(body)
+	if err != nil {
+		return Restored{}, badBody(err)
+	}
+	addresses, err := h.Tables.RestoreSnapshot(ctx, data)
+	return Restored{Addresses: addresses}, err
+}
+
+// unhurried gives a call the time that a large body takes, on both sides of the
+// connection.
+func unhurried(w http.ResponseWriter, r *http.Request) (context.Context, context.CancelFunc) {
+	end := time.Now().Add(snapshotTimeout)
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(end) // not every writer of a test can
+	_ = control.SetWriteDeadline(end)
+	return context.WithDeadline(r.Context(), end)
+}
+
+// AllKV returns the KV table of every namespace.
+func (c *Client) AllKV(ctx context.Context) (map[string]map[string]string, error) {
+	return get[map[string]map[string]string](ctx, c, "kv")
+}
+
+// Settings returns the settings that the peer uses, by name, without secrets.
+func (c *Client) Settings(ctx context.Context) ([]Setting, error) {
+	return get[[]Setting](ctx, c, "config")
+}
+
+// SetSettings changes settings: all of them or none. Those that are not shared
+// change at the peer that is asked only.
+func (c *Client) SetSettings(ctx context.Context, changes map[string]string) error {
+	return c.call(ctx, request{method: http.MethodPatch, path: path("config"), body: changes}, nil)
+}
+
+// SaveSnapshot fetches a consistent copy of the tables.
+func (c *Client) SaveSnapshot(ctx context.Context) (Snapshot, error) {
+	answer, err := c.send(ctx, request{method: http.MethodGet, path: path("snapshot")})
+	if err != nil {
+		return Snapshot{}, err
+	}
+	defer answer.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(answer.Body, maxSnapshot))
+	if err != nil {
+		return Snapshot{}, c.unreachable(ctx, err)
+	}
+	if answer.StatusCode != http.StatusOK {
+		return Snapshot{}, answeredError(answer.StatusCode, data)
+	}
+	index, err := strconv.ParseUint(answer.Header.Get(headerIndex), 10, 64)
+	if err != nil {
+		return Snapshot{}, fmt.Errorf("%s answered without %s: is this the HTTP port of a namesrv?", c.base, headerIndex)
+	}
+	return Snapshot{Cluster: answer.Header.Get(headerCluster), Index: index, Data: data}, nil
+}
+
+// RestoreSnapshot replaces the tables of the group by saved ones. Those of another
+// cluster need force.
+func (c *Client) RestoreSnapshot(ctx context.Context, snapshot Snapshot, force bool) (Restored, error) {
+	query := url.Values{"cluster": {snapshot.Cluster}, "force": {strconv.FormatBool(force)}}
+	var restored Restored
+	err := c.call(ctx, request{method: http.MethodPut, path: path("snapshot") + "?" + query.Encode(), raw: snapshot.Data}, &restored)
+	return restored, err
+}

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"namesrv/admin"
+	"namesrv/nameserver"
+)
+
+func (v *tablesView) AllKV(ctx context.Context) (map[string]map[string]string, error) {
+	all, err := v.service.AllKV(ctx)
+	return all, translate(err)
+}
+
+func (v *tablesView) Settings(ctx context.Context) ([]admin.Setting, error) {
+	list, err := v.service.Settings(ctx)
+	out := make([]admin.Setting, len(list))
+	for i, s := range list {
+		out[i] = admin.Setting{Name: s.Name, Value: s.Value, Shared: s.Shared}
+	}
+	return out, translate(err)
+}
+
+func (v *tablesView) SetSettings(ctx context.Context, changes map[string]string) error {
+	return translateRefused(v.service.SetSettings(ctx, changes))
+}
+
+func (v *tablesView) SaveSnapshot(ctx context.Context) (admin.Snapshot, error) {
+	tables, index, err := v.service.Save(ctx)
+	if err != nil {
+		return admin.Snapshot{}, translate(err)
+	}
+	data, err := nameserver.WriteSnapshot(tables, index)
+	return admin.Snapshot{Index: index, Data: data}, err
+}
+
+func (v *tablesView) RestoreSnapshot(ctx context.Context, data []byte) (int, error) {
+	addresses, err := v.service.Restore(ctx, data)
+	return addresses, translateRefused(err)
+}
+
+func translateRefused(err error) error {
+	if errors.Is(err, nameserver.ErrRefused) {
+		return &admin.Error{Kind: admin.KindRefused, Message: err.Error()}
+	}
+	return translate(err)
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"namesrv/admin"
+)
+
+// configCommand looks at settings and changes them.
+func configCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "config",
+		Usage: "look at the settings of a running peer and change them",
+		Subcommands: []*cli.Command{
+			{
+				Name: "get", Usage: "print the settings that a peer uses, or some of them", ArgsUsage: "[KEY...]",
+				Description: "Those of the scope \"cluster\" are the same at every peer.\n\nExamples:\n  namesrv config get\n  namesrv config get orderMessageEnable -o json",
+				Flags:       clientFlags(), Action: configGet,
+			},
+			{
+				Name: "set", Usage: "change settings: all of those given, or none", ArgsUsage: "KEY=VALUE...",
+				Description: "A setting of the cluster changes at every peer, others at the peer that is asked. What a peer uses is kept\n" +
+					"for its next start.\n\nExample:\n  namesrv config set orderMessageEnable=true",
+				Flags: clientFlags(), Action: configSet,
+			},
+		},
+	}
+}
+
+func configGet(c *cli.Context) error {
+	wanted := c.Args().Slice()
+	return ask(c, func(ctx context.Context, client *admin.Client) error {
+		list, err := client.Settings(ctx)
+		if err != nil {
+			return err
+		}
+		if len(wanted) > 0 {
+			if list, err = pick(list, wanted); err != nil {
+				return err
+			}
+		}
+		return show(c, list, func(w io.Writer) { settingsTable(w, list, len(wanted) == 1) })
+	})
+}
+
+// pick returns the settings of the given names, in their order.
+func pick(list []admin.Setting, wanted []string) ([]admin.Setting, error) {
+	var picked []admin.Setting
+	for _, name := range wanted {
+		at := slices.IndexFunc(list, func(s admin.Setting) bool { return s.Name == name })
+		if at < 0 {
+			return nil, fmt.Errorf("there is no setting %s, or it is a secret; see: namesrv config get", cell(name))
+		}
+		picked = append(picked, list[at])
+	}
+	return picked, nil
+}
+
+func settingsTable(w io.Writer, list []admin.Setting, valueOnly bool) {
+	if valueOnly {
+		fmt.Fprintln(w, list[0].Value)
+		return
+	}
+	rows := make([][]string, 0, len(list))
+	for _, s := range list {
+		scope := "peer"
+		if s.Shared {
+			scope = "cluster"
+		}
+		rows = append(rows, []string{s.Name, s.Value, scope})
+	}
+	columns(w, []string{"SETTING", "VALUE", "SCOPE"}, rows)
+}
+
+func configSet(c *cli.Context) error {
+	if !c.Args().Present() {
+		return usagef(c, "KEY=VALUE is missing")
+	}
+	changes := make(map[string]string)
+	for _, arg := range c.Args().Slice() {
+		name, value, ok := strings.Cut(arg, "=")
+		if !ok || name == "" {
+			return usagef(c, "%q is not of the form KEY=VALUE", arg)
+		}
+		if _, twice := changes[name]; twice {
+			return usagef(c, "%s is given twice", name)
+		}
+		changes[name] = value
+	}
+	return ask(c, func(ctx context.Context, client *admin.Client) error {
+		if err := client.SetSettings(ctx, changes); err != nil {
+			return err
+		}
+		return show(c, changes, func(w io.Writer) {
+			for _, name := range slices.Sorted(maps.Keys(changes)) {
+				fmt.Fprintf(w, "%s is %s\n", cell(name), cell(changes[name]))
+			}
+		})
+	})
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"namesrv/admin"
+)
+
+const snapshotTimeout = 5 * time.Minute
+
+// snapshotCommand saves and restores the tables.
+func snapshotCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "snapshot",
+		Usage: "back the tables up, look into a backup, bring one back",
+		Subcommands: []*cli.Command{
+			{
+				Name: "save", Usage: "save topics, brokers, KV and shared settings to a file", ArgsUsage: "FILE",
+				Description: "Any peer can be asked; the file shows everything that was committed before. A file of that name is replaced.\n\n" +
+					"Example:\n  namesrv snapshot save /var/backups/namesrv.save",
+				Flags: clientFlagsWithin(snapshotTimeout), Action: snapshotSave,
+			},
+			{
+				Name: "inspect", Usage: "check a backup and say what is in it; asks no server", ArgsUsage: "FILE",
+				Description: "Example:\n  namesrv snapshot inspect /var/backups/namesrv.save",
+				Flags:       []cli.Flag{outputFlag()}, Action: snapshotInspect,
+			},
+			{
+				Name: "restore", Usage: "replace topics, brokers and KV of the running group by those of a backup", ArgsUsage: "FILE",
+				Description: "Members and settings stay. Brokers that are up register anew where they differ; every other address is\n" +
+					"kept for its timeout and half a minute. All peers change at the same moment, or none.\n\n" +
+					"Example:\n  namesrv snapshot restore /var/backups/namesrv.save",
+				Flags: clientFlagsWithin(snapshotTimeout,
+					&cli.BoolFlag{Name: flagForce, Usage: "restore a backup of another cluster too"}),
+				Action: snapshotRestore,
+			},
+		},
+	}
+}
+
+// summary is what is shown of a backup.
+type summary struct {
+	File string `json:"file"`
+	backupHeader
+	Size         int `json:"size"` // bytes
+	Topics       int `json:"topics"`
+	QueueEntries int `json:"queue_entries"` // one a topic and broker
+	Brokers      int `json:"brokers"`
+	Addresses    int `json:"addresses"`
+	Namespaces   int `json:"namespaces"`
+}
+
+func (b *backup) summary(file string) summary {
+	return summary{File: file, backupHeader: b.backupHeader, Size: b.Size, Topics: b.counts.Topics, QueueEntries: b.counts.QueueEntries,
+		Brokers: b.counts.Brokers, Addresses: b.counts.Addresses, Namespaces: b.counts.Namespaces}
+}
+
+func summaryTable(w io.Writer, s summary) {
+	columns(w, nil, [][]string{
+		{"file", s.File},
+		{"size", number(s.Size)},
+		{"saved", s.Saved.Format(time.RFC3339)},
+		{"cluster", s.Cluster},
+		{"log index", number(s.Index)},
+		{"program", s.Program},
+		{"topics", number(s.Topics)},
+		{"queue entries", number(s.QueueEntries)},
+		{"brokers", number(s.Brokers)},
+		{"addresses", number(s.Addresses)},
+		{"namespaces", number(s.Namespaces)},
+	})
+}
+
+func snapshotSave(c *cli.Context) error {
+	args, err := arguments(c, "FILE")
+	if err != nil {
+		return err
+	}
+	return ask(c, func(ctx context.Context, client *admin.Client) error {
+		snapshot, err := client.SaveSnapshot(ctx)
+		if err != nil {
+			return err
+		}
+		saved, err := writeBackup(args[0], snapshot, time.Now())
+		if err != nil {
+			return err
+		}
+		s := saved.summary(args[0])
+		return show(c, s, func(w io.Writer) { summaryTable(w, s) })
+	})
+}
+
+func snapshotInspect(c *cli.Context) error {
+	args, err := arguments(c, "FILE")
+	if err != nil {
+		return err
+	}
+	if err := checkOutput(c); err != nil {
+		return err
+	}
+	b, err := readBackup(args[0])
+	if err != nil {
+		return err
+	}
+	s := b.summary(args[0])
+	return show(c, s, func(w io.Writer) { summaryTable(w, s) })
+}
+
+func snapshotRestore(c *cli.Context) error {
+	args, err := arguments(c, "FILE")
+	if err != nil {
+		return err
+	}
+	if err := checkOutput(c); err != nil {
+		return err
+	}
+	b, err := readBackup(args[0])
+	if err != nil {
+		return fmt.Errorf("%w; nothing was changed", err)
+	}
+	return ask(c, func(ctx context.Context, client *admin.Client) error {
+		restored, err := client.RestoreSnapshot(ctx, admin.Snapshot{Cluster: b.Cluster, Index: b.Index, Data: b.tables}, c.Bool(flagForce))
+		if err != nil {
+			return err
+		}
+		shown := map[string]any{"file": args[0], "addresses": restored.Addresses, "topics": b.counts.Topics, "restored": true}
+		return show(c, shown, func(w io.Writer) {
+			fmt.Fprintf(w, "restored %s: %d topics, %d broker addresses\n", cell(args[0]), b.counts.Topics, restored.Addresses)
+		})
+	})
+}
