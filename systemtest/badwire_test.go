@@ -152,9 +152,10 @@ func claims(t *testing.T, n *systemtest.Node) {
 	}
 }
 
-// zipBomb sends a registration of 256 MiB in a quarter of one.
+// zipBomb sends, a few times over, a registration that is larger than anything allowed once it is inflated.
 func zipBomb(t *testing.T, n *systemtest.Node) {
-	bomb := deflate(append([]byte{0x0f, 0xff, 0xff, 0xff}, make([]byte, 256*mib)...))
+	const inflated = 80 * mib
+	bomb := deflate(append(binary.BigEndian.AppendUint32(nil, inflated), make([]byte, inflated)...))
 	before := residentBytes(t, n)
 	f := rocketmq.Registration{Cluster: "bad", Broker: "bomb", Addr: "10.4.4.5:10911", Compressed: true}.Frame()
 	f.Body, f.Fields["bodyCrc32"] = bomb, "0"
@@ -180,8 +181,8 @@ func rawConn(t *testing.T, addr string) net.Conn {
 
 func deflate(b []byte) []byte {
 	var out bytes.Buffer
-	w := zlib.NewWriter(&out)
-	_, _ = w.Write(b) // a bytes.Buffer takes everything
+	w, _ := zlib.NewWriterLevel(&out, zlib.BestSpeed) // the level is a valid one
+	_, _ = w.Write(b)                                 // a bytes.Buffer takes everything
 	_ = w.Close()
 	return out.Bytes()
 }

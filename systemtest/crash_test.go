@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,14 +17,16 @@ import (
 const (
 	kvWriters     = 4
 	brokerWriters = 4
-	writeTime     = 3 * time.Second // before everything is killed
-	wantAtLeast   = 20              // acknowledged writes of each writer; fewer would show nothing
+	wantAtLeast   = 50 // acknowledged writes of each writer before everything is killed
 )
 
-// acked is what the servers acknowledged to one writer.
-type acked struct {
-	keys   []string // of KV
-	topics []string // of the writer's broker
+// writer is one that writes until its server is gone, and what was acknowledged to it.
+type writer struct {
+	number int
+	conn   *rocketmq.Conn
+	acked  atomic.Int64 // how many keys or topics so far; the rest is read when it has ended
+	keys   []string     // of KV
+	topics []string     // of its broker
 	broker rocketmq.Registration
 }
 
@@ -32,70 +35,76 @@ func TestKillAll(t *testing.T) {
 	c := startCluster(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	results := make([]acked, kvWriters+brokerWriters)
+	var writers []*writer
 	var wg sync.WaitGroup
-	for i := range results {
-		conn := dial(t, c.Nodes[i%len(c.Nodes)].Client) // open until the test ends: closing it would be an unregistration
+	for i := range kvWriters + brokerWriters {
+		// Connections stay open until the test ends: closing one would be an unregistration.
+		w := &writer{number: i, conn: dial(t, c.Nodes[i%len(c.Nodes)].Client)}
+		writers = append(writers, w)
 		if i < kvWriters {
-			wg.Go(func() { results[i] = writeKV(ctx, conn, i) })
+			wg.Go(func() { w.writeKV(ctx) })
 		} else {
-			wg.Go(func() { results[i] = writeTopics(ctx, conn, i) })
+			wg.Go(func() { w.writeTopics(ctx) })
 		}
 	}
-	waitFor(t, writeTime)
+	eventually(t, time.Minute, "enough is acknowledged", func() error {
+		for _, w := range writers {
+			if n := w.acked.Load(); n < wantAtLeast {
+				return fmt.Errorf("writer %d has %d acknowledgements", w.number, n)
+			}
+		}
+		return nil
+	})
 	c.Kill()
 	cancel()
 	wg.Wait()
-	for i, r := range results {
-		if n := len(r.keys) + len(r.topics); n < wantAtLeast {
-			t.Errorf("writer %d got only %d acknowledgements", i, n)
-		}
-	}
 
 	if err := c.Start(within(t, time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	for _, n := range c.Nodes {
-		t.Run(n.ID, func(t *testing.T) { checkAcked(t, n, results) })
+		t.Run(n.ID, func(t *testing.T) { checkAcked(t, n, writers) })
 	}
 }
 
 // writeKV puts keys of its own until its connection or ctx ends.
-func writeKV(ctx context.Context, conn *rocketmq.Conn, writer int) (a acked) {
+func (w *writer) writeKV(ctx context.Context) {
 	for i := 0; ; i++ {
-		key := fmt.Sprintf("w%d-%d", writer, i)
-		answer, err := conn.Call(ctx, rocketmq.PutKV("crash", key, "value of "+key))
+		key := fmt.Sprintf("w%d-%d", w.number, i)
+		answer, err := w.conn.Call(ctx, rocketmq.PutKV("crash", key, "value of "+key))
 		if err != nil {
-			return a
+			return
 		}
 		if answer.Code == rocketmq.Success {
-			a.keys = append(a.keys, key)
+			w.keys = append(w.keys, key)
+			w.acked.Add(1)
 		}
 	}
 }
 
 // writeTopics registers a broker of its own again and again, with one topic more each time.
-func writeTopics(ctx context.Context, conn *rocketmq.Conn, writer int) (a acked) {
-	a.broker = rocketmq.Registration{
-		Cluster: "crash", Broker: fmt.Sprintf("broker-%d", writer), Addr: fmt.Sprintf("10.2.2.%d:10911", writer),
-		Topics: []string{fmt.Sprintf("w%d-first", writer)}, // a lone new topic could be taken for an addition
+func (w *writer) writeTopics(ctx context.Context) {
+	w.broker = rocketmq.Registration{
+		Cluster: "crash", Broker: fmt.Sprintf("broker-%d", w.number), Addr: fmt.Sprintf("10.2.2.%d:10911", w.number),
+		Topics: []string{fmt.Sprintf("w%d-first", w.number)}, // a lone new topic could be taken for an addition
 	}
 	for i := 0; ; i++ {
-		topic := fmt.Sprintf("w%d-%d", writer, i)
-		a.broker.Topics = append(a.broker.Topics, topic)
-		a.broker.Counter++
-		answer, err := conn.Call(ctx, a.broker.Frame())
+		topic := fmt.Sprintf("w%d-%d", w.number, i)
+		w.broker.Topics = append(w.broker.Topics, topic)
+		w.broker.Counter++
+		answer, err := w.conn.Call(ctx, w.broker.Frame())
 		if err != nil {
-			return a
+			return
 		}
 		if answer.Code == rocketmq.Success {
-			a.topics = append(a.topics, topic)
+			w.topics = append(w.topics, topic)
+			w.acked.Add(1)
 		}
 	}
 }
 
 // checkAcked looks for everything acknowledged at one peer.
-func checkAcked(t *testing.T, n *systemtest.Node, results []acked) {
+func checkAcked(t *testing.T, n *systemtest.Node, writers []*writer) {
 	var kv struct {
 		Table map[string]string `json:"table"`
 	}
@@ -109,21 +118,21 @@ func checkAcked(t *testing.T, n *systemtest.Node, results []acked) {
 		topics[name] = true
 	}
 	keys := 0
-	for _, r := range results {
-		for _, key := range r.keys {
+	for _, w := range writers {
+		for _, key := range w.keys {
 			keys++
 			if kv.Table[key] != "value of "+key {
 				t.Errorf("key %s was acknowledged and is %q", key, kv.Table[key])
 			}
 		}
-		for _, topic := range r.topics {
+		for _, topic := range w.topics {
 			if !topics[topic] {
 				t.Errorf("topic %s was acknowledged and is not there", topic)
 			}
 		}
-		if len(r.topics) > 0 {
-			last := r.topics[len(r.topics)-1]
-			if err := has(ask(t, n.Client, rocketmq.RouteOf(last, 513)).Body, r.broker.Addr); err != nil {
+		if len(w.topics) > 0 {
+			last := w.topics[len(w.topics)-1]
+			if err := has(ask(t, n.Client, rocketmq.RouteOf(last, 513)).Body, w.broker.Addr); err != nil {
 				t.Errorf("route of %s: %v", last, err)
 			}
 		}

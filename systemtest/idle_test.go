@@ -14,6 +14,7 @@ import (
 const (
 	idleBrokers = 10
 	idleTopics  = 50 // of each broker
+	perElection = 2  // entries with which a new leader begins: Raft's, and one that shows it what it has applied
 )
 
 // TestIdleClusterLogsNothing promises that brokers that only renew what they registered cost the log nothing. By
@@ -46,7 +47,7 @@ func TestIdleClusterLogsNothing(t *testing.T) {
 	for i, n := range c.Nodes {
 		entries, elections := after[i].index-before[i].index, after[i].term-before[i].term
 		t.Logf("%s: %v entries and %v elections in %d rounds", n.ID, entries, elections, rounds)
-		if entries > elections { // the leader of a new term begins with an entry of its own
+		if entries > perElection*elections {
 			t.Errorf("%s: %v entries were added to the log with %v elections", n.ID, entries, elections)
 		}
 	}
