@@ -127,11 +127,14 @@ func (s *Service) Codes() []protocol.Code {
 	return slices.Sorted(maps.Keys(s.Processors(Pools{})))
 }
 
+// OnAccept is remoting.ServerConfig.OnAccept: it notes what this peer had applied
+// when the connection was made. By the time of its first request that may be more.
+func (s *Service) OnAccept() any { return newConnState(s.group.Applied()) }
+
 // OnEvent follows the connections of the client port.
 func (s *Service) OnEvent(kind remoting.EventKind, c *remoting.Conn) {
 	switch kind {
 	case remoting.Connected:
-		c.SetValue(newConnState(s.group.Applied()))
 	case remoting.Stopped: // this peer's own stop says nothing about brokers
 	default:
 		for key := range stateOf(c).keys() {

@@ -58,6 +58,9 @@ type Conn struct {
 func newConn(s *Server, nc net.Conn) *Conn {
 	c := &Conn{id: s.lastID.Add(1), srv: s, raw: nc, nc: nc, remote: nc.RemoteAddr().String()}
 	c.room.L = &c.mu
+	if s.cfg.OnAccept != nil {
+		c.SetValue(s.cfg.OnAccept())
+	}
 	return c
 }
 
@@ -75,7 +78,7 @@ func (c *Conn) Value() any {
 	return nil
 }
 
-// SetValue keeps v with the connection. Set in OnEvent(Connected), it is there for every request.
+// SetValue keeps v with the connection. Set by OnAccept or in OnEvent(Connected), it is there for every request.
 func (c *Conn) SetValue(v any) { c.value.Store(&v) }
 
 // Close closes the connection. Its event is Closed, unless it has ended for another reason before. Requests that have

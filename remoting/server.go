@@ -75,6 +75,10 @@ type ServerConfig struct {
 	// drops the connection. See package gate.
 	Wrap func(net.Conn) (net.Conn, error)
 
+	// OnAccept, when set, is called as soon as a connection is accepted, before Wrap and so before anything can have come
+	// over it. What it returns is the connection's first Value.
+	OnAccept func() any
+
 	// OnEvent, when set, is told of each connection's beginning and end, on the connection's own goroutine.
 	OnEvent func(EventKind, *Conn)
 
