@@ -19,7 +19,8 @@ import (
 )
 
 const (
-	reportEvery   = time.Second
+	reportEvery   = 500 * time.Millisecond
+	reportLimit   = time.Second
 	reportAgain   = 200 * time.Millisecond // after something closed: the leader trusts the second report since a renewal
 	nextRound     = time.Second            // between two removals when one round could not take all
 	expireTimeout = 5 * time.Second
@@ -207,13 +208,11 @@ func (c *Clock) Serve(from string, payload []byte) ([]byte, error) {
 		return nil, nil
 	}
 	r := liveness.Report{Run: in.Run, Seq: in.Seq, Ran: millisToDuration(in.RanMillis), Sessions: make(map[string]liveness.Session, len(in.Sessions))}
-	wake := false
 	for _, s := range in.Sessions {
 		r.Sessions[string(s.Key)] = liveness.Session{State: liveness.SessionState(s.State), Heard: millisToDuration(s.HeardAgoMillis)}
-		wake = wake || s.State == reportpb.Report_CLOSED
 	}
-	if t.Report(from, r) && wake {
-		select {
+	if t.Report(from, r) {
+		select { // any report may be the last that a closed connection waited for
 		case c.wake <- struct{}{}:
 		default:
 		}
@@ -230,7 +229,7 @@ type Reporter interface {
 	AskLeader(ctx context.Context, payload []byte) ([]byte, error)
 }
 
-// Report sends this peer's reports until ctx ends: every second, and at once
+// Report sends this peer's reports until ctx ends: twice a second, and at once
 // when a broker's connection ended.
 func (c *Clock) Report(ctx context.Context, leader Reporter) {
 	t := time.NewTimer(0)
@@ -246,7 +245,7 @@ func (c *Clock) Report(ctx context.Context, leader Reporter) {
 		}
 		state := c.tables.State()
 		report := c.sessions.report(func(key string) bool { return state.LiveByKey(key) != nil })
-		rctx, cancel := context.WithTimeout(ctx, reportEvery)
+		rctx, cancel := context.WithTimeout(ctx, reportLimit)
 		if _, err := leader.AskLeader(rctx, report); err != nil {
 			c.log.Debug("report to the leader", "error", err)
 		}

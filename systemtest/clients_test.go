@@ -74,6 +74,8 @@ type messages struct {
 	producer client.Producer
 	consumer client.PushConsumer
 
+	groups string // the names of its groups are p- and c- before this
+
 	mu  sync.Mutex // guards got
 	got map[string]bool
 }
@@ -83,7 +85,7 @@ func newMessages(t *testing.T, topic string, nameServers ...string) *messages {
 	t.Helper()
 	rlog.SetLogLevel("fatal") // it logs each lost connection, which is what the tests make
 	id := fmt.Sprintf("test-%d", clientNumber.Add(1))
-	m := &messages{got: map[string]bool{}}
+	m := &messages{groups: id, got: map[string]bool{}}
 	var err error
 	m.producer, err = client.NewProducer(
 		producer.WithNsResolver(primitive.NewPassthroughResolver(nameServers)),

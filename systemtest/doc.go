@@ -5,7 +5,7 @@
 // It imports no package of the product. What it claims about the wire it checks with a codec of its own, see
 // namesrv/internal/rocketmq.
 //
-// The tests need Java and Maven. Without them those tests are skipped, unless NAMESRV_SYSTEMTEST=1 says that skipping
+// The tests need Java and Maven, some also OpenSSL, or Node and npm. Without them those tests are skipped, unless NAMESRV_SYSTEMTEST=1 says that skipping
 // would be a lie, as scripts/test does. NAMESRV_LONG=1 adds the ones that take minutes.
 //
 // A [Node] and a [Cluster] are used from one goroutine, apart from their addresses, which never change.

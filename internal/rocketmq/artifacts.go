@@ -29,13 +29,22 @@ const (
 	fetchTimeout = 10 * time.Minute // one try, on a slow line
 )
 
-// artifacts are the modules to fetch; their dependencies come with them.
-var artifacts = []string{"rocketmq-namesrv", "rocketmq-broker", "rocketmq-tools", "rocketmq-client"}
+// The modules to fetch; their dependencies come with them.
+var (
+	artifacts        = []string{"rocketmq-namesrv", "rocketmq-broker", "rocketmq-tools", "rocketmq-client"}
+	furtherArtifacts = []string{"rocketmq-proxy", "rocketmq-container"}
+)
 
-// Missing names the programs that this package needs and that are not in PATH; "" when all are there.
-func Missing() string {
+// Missing names the programs that this package needs to run Java programs and that are not in PATH; "" when all are
+// there.
+func Missing() string { return missing("java", "mvn") }
+
+// MissingForNode is [Missing] for [MessagesInNode].
+func MissingForNode() string { return missing("node", "npm") }
+
+func missing(programs ...string) string {
 	var missing []string
-	for _, name := range []string{"java", "mvn"} {
+	for _, name := range programs {
 		if _, err := exec.LookPath(name); err != nil {
 			missing = append(missing, name)
 		}
@@ -46,11 +55,29 @@ func Missing() string {
 // Artifacts gives the folder with the jars of v, fetching them with Maven when they are not there yet. A folder that
 // exists is complete: it is filled under another name and then renamed. Other processes that ask at the same time wait.
 func Artifacts(ctx context.Context, v Version) (string, error) {
+	return jars(ctx, "rocketmq-"+string(v), v, artifacts)
+}
+
+// FurtherArtifacts is [Artifacts] for the proxy and the broker container of 5.5.0.
+func FurtherArtifacts(ctx context.Context) (string, error) {
+	return jars(ctx, "rocketmq-further-"+string(V550), V550, furtherArtifacts)
+}
+
+func jars(ctx context.Context, name string, v Version, modules []string) (string, error) {
+	return cached(ctx, name, func(ctx context.Context, tmp string) (string, error) {
+		dir := filepath.Join(tmp, "jars")
+		return dir, fetchJars(ctx, tmp, dir, v, modules)
+	})
+}
+
+// cached gives the folder of that name in the cache. The first one to ask has it made by fetch, which works in a folder
+// of its own and returns the one to keep; it gets more than one try.
+func cached(ctx context.Context, name string, fetch func(ctx context.Context, tmp string) (string, error)) (string, error) {
 	cache, err := cacheDir()
 	if err != nil {
 		return "", err
 	}
-	dir := filepath.Join(cache, "rocketmq-"+string(v))
+	dir := filepath.Join(cache, name)
 	if isDir(dir) {
 		return dir, nil
 	}
@@ -63,48 +90,56 @@ func Artifacts(ctx context.Context, v Version) (string, error) {
 		return dir, nil
 	}
 	for try := 1; ; try++ {
-		err = fetch(ctx, v, cache, dir)
+		err = fill(ctx, cache, dir, fetch)
 		if err == nil {
 			return dir, nil
 		}
 		if try == fetchTries || ctx.Err() != nil {
-			return "", fmt.Errorf("fetch RocketMQ %s with Maven (%d tries): %w", v, try, err)
+			return "", fmt.Errorf("fetch %s (%d tries): %w", name, try, err)
 		}
 	}
 }
 
-// fetch makes one try: into a folder beside dir, renamed to dir when complete.
-func fetch(ctx context.Context, v Version, cache, dir string) error {
+// fill makes one try: into a folder beside dir, renamed to dir when complete.
+func fill(ctx context.Context, cache, dir string, fetch func(ctx context.Context, tmp string) (string, error)) error {
 	tmp, err := os.MkdirTemp(cache, "fetch-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(tmp)
-	pom := filepath.Join(tmp, "pom.xml")
-	if err := os.WriteFile(pom, []byte(pomFor(v)), 0o644); err != nil {
-		return err
-	}
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
-	jars := filepath.Join(tmp, "jars")
-	cmd := exec.CommandContext(ctx, "mvn", "-q", "-B", "-f", pom, "dependency:copy-dependencies", "-DoutputDirectory="+jars)
+	made, err := fetch(ctx, tmp)
+	if err != nil {
+		return err
+	}
+	return os.Rename(made, dir)
+}
+
+// fetchJars copies the modules and all that they need into dir. The project file is made in tmp.
+func fetchJars(ctx context.Context, tmp, dir string, v Version, modules []string) error {
+	pom := filepath.Join(tmp, "pom.xml")
+	if err := os.WriteFile(pom, []byte(pomFor(v, modules)), 0o644); err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, "mvn", "-q", "-B", "-f", pom, "dependency:copy-dependencies", "-DoutputDirectory="+dir)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("mvn: %w: %s", err, tail(string(out), 5))
 	}
-	for _, a := range artifacts {
-		if _, err := os.Stat(filepath.Join(jars, a+"-"+string(v)+".jar")); err != nil {
-			return errors.New("mvn ended well but left out " + a)
+	for _, m := range modules {
+		if _, err := os.Stat(filepath.Join(dir, m+"-"+string(v)+".jar")); err != nil {
+			return errors.New("mvn ended well but left out " + m)
 		}
 	}
-	return os.Rename(jars, dir)
+	return nil
 }
 
-func pomFor(v Version) string {
+func pomFor(v Version, modules []string) string {
 	var b strings.Builder
 	b.WriteString(`<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>` +
 		`<groupId>test</groupId><artifactId>jars</artifactId><version>1</version><packaging>pom</packaging><dependencies>`)
-	for _, a := range artifacts {
-		fmt.Fprintf(&b, `<dependency><groupId>org.apache.rocketmq</groupId><artifactId>%s</artifactId><version>%s</version></dependency>`, a, v)
+	for _, m := range modules {
+		fmt.Fprintf(&b, `<dependency><groupId>org.apache.rocketmq</groupId><artifactId>%s</artifactId><version>%s</version></dependency>`, m, v)
 	}
 	b.WriteString(`</dependencies></project>`)
 	return b.String()

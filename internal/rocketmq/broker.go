@@ -28,21 +28,34 @@ type Broker struct {
 	Name string
 	Addr string // the address it registers with
 
+	port int
+	cfg  BrokerConfig
 	proc *process.Process
 }
 
 // registerPoll is how often a name server is asked whether a broker is there.
 const registerPoll = 50 * time.Millisecond
 
+// brokerJVM are options that keep a broker small.
+var brokerJVM = append([]string{"-Xms256m", "-Xmx512m", "-XX:MaxDirectMemorySize=256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"}, opens...)
+
 // StartBroker starts a broker with small stores and a small heap, and returns when it says that it is up. A 5.x broker
 // is registered nowhere by then, as a rule: it sends its first registration only to name servers it has a connection
 // to, and the next comes 10 s later; see [Broker.AwaitRegistered].
 func StartBroker(ctx context.Context, cfg BrokerConfig) (*Broker, error) {
-	// A broker also listens two ports below (its fast port) and one above (replication).
-	port, err := freePorts(-2, 0, 1)
+	port, err := brokerPort()
 	if err != nil {
 		return nil, err
 	}
+	return startBroker(ctx, cfg, port)
+}
+
+// Restart starts a broker that has ended once more, at its address and with its stores.
+func (b *Broker) Restart(ctx context.Context) (*Broker, error) {
+	return startBroker(ctx, b.cfg, b.port)
+}
+
+func startBroker(ctx context.Context, cfg BrokerConfig, port int) (*Broker, error) {
 	if cfg.Version == "" {
 		cfg.Version = V550
 	}
@@ -51,7 +64,7 @@ func StartBroker(ctx context.Context, cfg BrokerConfig) (*Broker, error) {
 	}
 	p := program{
 		version: cfg.Version, name: "broker", dir: cfg.Dir, class: "org.apache.rocketmq.broker.BrokerStartup",
-		jvm: append([]string{"-Xms256m", "-Xmx512m", "-XX:MaxDirectMemorySize=256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"}, opens...),
+		jvm: brokerJVM,
 	}
 	file, err := p.writeProperties(brokerProperties(cfg, port)...)
 	if err != nil {
@@ -62,8 +75,11 @@ func StartBroker(ctx context.Context, cfg BrokerConfig) (*Broker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Broker{Name: cfg.Name, Addr: fmt.Sprintf("127.0.0.1:%d", port), proc: proc}, nil
+	return &Broker{Name: cfg.Name, Addr: fmt.Sprintf("127.0.0.1:%d", port), port: port, cfg: cfg, proc: proc}, nil
 }
+
+// brokerPort is a free one for a broker, which also listens two ports below (its fast port) and one above (replication).
+func brokerPort() (int, error) { return freePorts(-2, 0, 1) }
 
 func brokerProperties(cfg BrokerConfig, port int) []string {
 	store := filepath.Join(cfg.Dir, "store")

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"strconv"
+	"strings"
 )
 
 // Registration is what a broker tells a name server about itself, with the fields a 5.x broker sends.
@@ -165,10 +166,44 @@ func CreateTopic(ctx context.Context, addr, topic string) error {
 	return nil
 }
 
+// KnowsTopic is nil when the broker at addr has the configuration of a topic. A slave copies those of its master every
+// ten seconds, and the messages at once.
+func KnowsTopic(ctx context.Context, addr, topic string) error {
+	answer, err := Ask(ctx, addr, &Frame{Code: CodeTopicConfig, Version: v550Ordinal, Fields: map[string]string{"topic": topic}})
+	if err == nil && answer.Code != Success {
+		err = fmt.Errorf("topic %s at %s: code %d: %s", topic, addr, answer.Code, answer.Remark)
+	}
+	return err
+}
+
+// MaxOffset is how many messages the broker at addr has of one queue of a topic, a slave too.
+func MaxOffset(ctx context.Context, addr, topic string, queue int) (int, error) {
+	answer, err := Ask(ctx, addr, &Frame{Code: CodeMaxOffset, Version: v550Ordinal, Fields: map[string]string{
+		"topic": topic, "queueId": strconv.Itoa(queue), "committed": "true",
+	}})
+	if err != nil {
+		return 0, err
+	}
+	if answer.Code != Success {
+		return 0, fmt.Errorf("max offset of %s: code %d: %s", topic, answer.Code, answer.Remark)
+	}
+	return strconv.Atoi(answer.Fields["offset"])
+}
+
 func mustJSON(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {
 		panic(fmt.Sprintf("encode a registration: %v", err)) // strings and numbers only
 	}
 	return b
+}
+
+// MemberGroupOf is the question for the addresses of a broker name, as the brokers of one group ask it.
+func MemberGroupOf(cluster, broker string) *Frame {
+	return &Frame{Code: CodeMemberGroup, Version: v550Ordinal, Fields: map[string]string{"clusterName": cluster, "brokerName": broker}}
+}
+
+// UpdateConfig is the request that changes settings of a name server, each KEY=VALUE.
+func UpdateConfig(settings ...string) *Frame {
+	return &Frame{Code: CodeUpdateConfig, Version: v550Ordinal, Body: []byte(strings.Join(settings, "\n") + "\n")}
 }

@@ -2,6 +2,7 @@ package rocketmq_test
 
 import (
 	"context"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -24,6 +25,9 @@ func withDeadline(t *testing.T, d time.Duration) context.Context {
 func stock(t *testing.T) *rocketmq.Stock {
 	t.Helper()
 	if missing := rocketmq.Missing(); missing != "" {
+		if os.Getenv("NAMESRV_SYSTEMTEST") == "1" {
+			t.Fatal("not installed: " + missing)
+		}
 		t.Skip("not installed: " + missing)
 	}
 	s, err := rocketmq.StartStock(withDeadline(t, 20*time.Minute), rocketmq.StockConfig{Dir: t.TempDir()})

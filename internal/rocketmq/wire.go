@@ -15,7 +15,11 @@ import (
 
 // Request codes of the name server and the broker that the tests use (RocketMQ RequestCode).
 const (
-	CodeUpdateTopic     = 17 // at a broker
+	CodeUpdateTopic     = 17  // at a broker
+	CodeMaxOffset       = 30  // at a broker
+	CodeTopicConfig     = 351 // at a broker
+	CodeAddBroker       = 902 // at a container
+	CodeRemoveBroker    = 903 // at a container
 	CodePutKV           = 100
 	CodeGetKV           = 101
 	CodeDeleteKV        = 102
@@ -25,7 +29,9 @@ const (
 	CodeClusterInfo     = 106
 	CodeAllTopics       = 206
 	CodeKVList          = 219
+	CodeUpdateConfig    = 318
 	CodeQueryVersion    = 322
+	CodeMemberGroup     = 901
 	CodeBrokerHeartbeat = 904
 )
 
