@@ -52,6 +52,9 @@ func (l *liveSettings) get() settings.Settings {
 	return l.current
 }
 
+// IdleTimeout is how long a connection that is made now may be silent.
+func (s *Service) IdleTimeout() time.Duration { return s.settings.get().IdleTimeout() }
+
 // change applies and saves changes. A value that could not work changes nothing.
 func (l *liveSettings) change(changes map[string]string, options fsm.Options) (warnings []string, err error) {
 	l.mu.Lock()

@@ -206,3 +206,15 @@ func TestApplyStopsAtAnUnknownCommand(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+func TestIdleTimeIsLiveForNewConnections(t *testing.T) {
+	r := newRig(t)
+	c := r.dial()
+	if got := r.service.IdleTimeout(); got != 120*time.Second {
+		t.Errorf("%v at the start", got)
+	}
+	c.want(0, protocol.UpdateNamesrvConfig, nil, []byte("serverChannelMaxIdleTimeSeconds=7")...)
+	if got := r.service.IdleTimeout(); got != 7*time.Second {
+		t.Errorf("%v after the change", got)
+	}
+}

@@ -29,6 +29,7 @@ type Conn struct {
 	nc     net.Conn // as wrapped; set before Connected
 	in     *frameReader
 	remote string
+	idle   time.Duration
 	value  atomic.Pointer[any]
 	active atomic.Int64 // when a byte was last read or written, by Server.now
 
@@ -56,7 +57,10 @@ type Conn struct {
 }
 
 func newConn(s *Server, nc net.Conn) *Conn {
-	c := &Conn{id: s.lastID.Add(1), srv: s, raw: nc, nc: nc, remote: nc.RemoteAddr().String()}
+	c := &Conn{id: s.lastID.Add(1), srv: s, raw: nc, nc: nc, remote: nc.RemoteAddr().String(), idle: s.cfg.IdleTimeout}
+	if s.cfg.Idle != nil {
+		c.idle = s.cfg.Idle()
+	}
 	c.room.L = &c.mu
 	if s.cfg.OnAccept != nil {
 		c.SetValue(s.cfg.OnAccept())
@@ -118,7 +122,7 @@ func (c *Conn) wrap() bool {
 	if !c.extend() {
 		return false
 	}
-	_ = c.raw.SetWriteDeadline(time.Now().Add(c.srv.cfg.IdleTimeout))
+	_ = c.raw.SetWriteDeadline(time.Now().Add(c.idle))
 	nc, err := c.srv.cfg.Wrap(c.raw)
 	if err != nil {
 		c.srv.cfg.Logger.Debug("connection refused", "remote", c.remote, "error", err)
@@ -188,7 +192,7 @@ func (c *Conn) isTrickling() bool {
 	if c.partial == 0 {
 		c.partial = now
 	}
-	return now-c.partial >= c.srv.cfg.IdleTimeout
+	return now-c.partial >= c.idle
 }
 
 // touch notes that a byte went over the connection.
@@ -196,7 +200,7 @@ func (c *Conn) touch() { c.active.Store(int64(c.srv.now())) }
 
 func (c *Conn) idleFor() time.Duration { return c.srv.now() - time.Duration(c.active.Load()) }
 
-func (c *Conn) isIdle() bool { return c.idleFor() >= c.srv.cfg.IdleTimeout }
+func (c *Conn) isIdle() bool { return c.idleFor() >= c.idle }
 
 // extend sets the read deadline to when the connection will have been idle for too long. Bytes move only the time that
 // is compared with it, not the deadline: that would cost each request more than its decoding does. It returns false
@@ -207,7 +211,7 @@ func (c *Conn) extend() bool {
 	if c.draining || c.closed {
 		return false
 	}
-	_ = c.nc.SetReadDeadline(time.Now().Add(c.srv.cfg.IdleTimeout - c.idleFor()))
+	_ = c.nc.SetReadDeadline(time.Now().Add(c.idle - c.idleFor()))
 	return true
 }
 

@@ -67,6 +67,7 @@ type ServerConfig struct {
 
 	Serialize   protocol.SerializeType // how the headers of answers are encoded, whatever the request's was
 	IdleTimeout time.Duration          // 0: 120 s; see Idle
+	Idle        func() time.Duration   // when set, asked for each new connection in place of IdleTimeout
 	MaxFrame    int                    // largest frame in bytes, in either direction; 0: 16 MiB
 	HighWater   int                    // unsent bytes of answers at which reading from a connection pauses; 0: 4 MiB
 

@@ -88,7 +88,7 @@ func (p *runningPeer) remotingServer() *remoting.Server {
 	}
 	return remoting.NewServer(remoting.ServerConfig{
 		Processors: p.service.Processors(pools), Default: p.service.Default(pools), Serialize: serialize,
-		IdleTimeout: s.IdleTimeout(), HighWater: s.HighWaterMark(),
+		Idle: p.service.IdleTimeout, HighWater: s.HighWaterMark(),
 		Wrap: p.gate.Wrap, OnAccept: p.service.OnAccept, OnEvent: p.service.OnEvent, OnRequest: p.metrics.request,
 		Logger: p.cfg.Logger.Named("remoting"),
 	})
