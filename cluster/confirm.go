@@ -123,8 +123,14 @@ func (n *Node) Confirmed() bool {
 	if r == nil || n.removed.Load() || !n.leadsIn(n.machine.ownNoop.Load()) {
 		return false
 	}
-	servers := r.GetConfiguration().Configuration().Servers
-	return len(servers) == 1 && string(servers[0].ID) == n.identity().MemberID
+	return n.changing.Load() == 0 && n.alone.Load()
+}
+
+// lookWhetherAlone notes whether this member is the whole configuration. Then it
+// leads, and nobody else can change that.
+func (n *Node) lookWhetherAlone() {
+	servers := n.raft().GetConfiguration().Configuration().Servers
+	n.alone.Store(len(servers) == 1 && string(servers[0].ID) == n.identity().MemberID)
 }
 
 // EverConfirmed says whether this process has once shown a confirmed state. Until

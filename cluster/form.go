@@ -337,9 +337,15 @@ func (n *Node) changeMembers(ctx context.Context, do func(r *raft.Raft, prev uin
 // changeMembersAt is changeMembers for a decision that rests on the configuration
 // at log index prev. Raft's own GetConfiguration tells no index.
 func (n *Node) changeMembersAt(ctx context.Context, prev uint64, do func(r *raft.Raft, prev uint64) raft.IndexFuture) error {
+	n.changing.Add(1)
 	f := do(n.raft(), prev)
 	done := make(chan error, 1)
-	go func() { done <- f.Error() }()
+	go func() {
+		err := f.Error()
+		n.lookWhetherAlone()
+		n.changing.Add(-1) // after the look: what it found holds until the next change
+		done <- err
+	}()
 	select {
 	case err := <-done:
 		return err

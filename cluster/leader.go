@@ -65,6 +65,7 @@ func (n *Node) leadTerm(done, before <-chan struct{}) {
 	if err != nil {
 		return
 	}
+	n.lookWhetherAlone()
 	if err := n.initCluster(ctx); err != nil {
 		n.log.Error("first command of the cluster", "error", err)
 		return

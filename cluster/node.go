@@ -42,6 +42,8 @@ type Node struct {
 	found     atomic.Pointer[map[string]string] // facts of all founders
 	known     bool                              // it did so when it was opened
 	confirmed atomic.Bool
+	alone     atomic.Bool  // the configuration holds this member only; good while changing is 0
+	changing  atomic.Int32 // changes of the configuration that may be under way; all go through this node
 	removed   atomic.Bool
 	stats     counters
 

@@ -37,6 +37,7 @@ type routeKey struct {
 type routeEntry struct {
 	body    []byte
 	topic   *fsm.Topic
+	topics  fsm.Version
 	opts    fsm.Options
 	brokers fsm.Version
 	filters fsm.Version
@@ -56,15 +57,18 @@ func newRouteCache(limit int) *routeCache {
 
 // get returns the encoded route, or nil when the topic has none.
 func (c *routeCache) get(state *fsm.State, topic string, d protocol.Dialect) []byte {
-	t := state.Topic(topic)
-	if t == nil {
-		return nil
-	}
 	k := routeKey{topic: topic, dialect: d}
 	shard := &c.shards[maphash.String(c.seed, topic)%routeShards]
 	shard.mu.Lock()
 	e := shard.byKey[k]
 	shard.mu.Unlock()
+	if e != nil && e.isOf(state) {
+		return e.body
+	}
+	t := state.Topic(topic)
+	if t == nil {
+		return nil
+	}
 	if e != nil && e.fits(state, t) {
 		return e.body
 	}
@@ -78,8 +82,15 @@ func (c *routeCache) get(state *fsm.State, topic string, d protocol.Dialect) []b
 	return e.body
 }
 
+// isOf says whether the tables are the very ones that the route was built from,
+// without a look into them.
+func (e *routeEntry) isOf(state *fsm.State) bool {
+	return e.topics == state.TopicsVersion() && e.brokers == state.BrokersVersion() && e.filters == state.FiltersVersion() &&
+		e.opts == state.Options() && (!e.opts.OrderMessageEnable || e.kv == state.KVVersion())
+}
+
 func newRouteEntry(state *fsm.State, t *fsm.Topic, body []byte) *routeEntry {
-	e := &routeEntry{body: body, topic: t, opts: state.Options(), brokers: state.BrokersVersion(), filters: state.FiltersVersion(), kv: state.KVVersion()}
+	e := &routeEntry{body: body, topic: t, topics: state.TopicsVersion(), opts: state.Options(), brokers: state.BrokersVersion(), filters: state.FiltersVersion(), kv: state.KVVersion()}
 	e.groups = make([]*fsm.BrokerGroup, len(t.Queues))
 	for i, q := range t.Queues {
 		e.groups[i] = state.Broker(q.Broker)
