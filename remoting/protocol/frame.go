@@ -68,7 +68,10 @@ func (c *Command) Decode(frame []byte) error {
 	var err error
 	switch c.Serialize {
 	case JSON:
-		err = decodeJSONHeader(header, c, fields)
+		if !decodeJavaHeader(header, c, fields) {
+			*c = Command{Serialize: JSON}
+			err = decodeJSONHeader(header, c, fields)
+		}
 	case RocketMQ:
 		err = decodeBinaryHeader(header, c, fields)
 	default:
