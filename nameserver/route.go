@@ -61,8 +61,8 @@ func (s *Service) routeAnswer(state *fsm.State, req *protocol.Command) *protocol
 		return s.zoneAnswer(state, topic, zone)
 	}
 	d := protocol.DialectFor(req.Version, isTrue(req.ExtFields["acceptStandardJsonOnly"]))
-	if body := s.routes.get(state, topic, d); body != nil {
-		return withBody(body)
+	if answer := s.routes.get(state, topic, d); answer != nil {
+		return answer
 	}
 	return noRoute(topic)
 }
@@ -80,12 +80,15 @@ func (s *Service) Route(ctx context.Context, topic string) (body []byte, found b
 	if err != nil {
 		return nil, false, err
 	}
-	if body := s.routes.get(v.State, topic, protocol.Standard); body != nil {
-		return body, true, nil
+	answer := s.routes.get(v.State, topic, protocol.Standard)
+	if answer == nil {
+		if v, err = s.absent(ctx, v); err != nil {
+			return nil, false, err
+		}
+		answer = s.routes.get(v.State, topic, protocol.Standard)
 	}
-	if v, err = s.absent(ctx, v); err != nil {
-		return nil, false, err
+	if answer == nil {
+		return nil, false, nil
 	}
-	body = s.routes.get(v.State, topic, protocol.Standard)
-	return body, body != nil, nil
+	return answer.Body, true, nil
 }

@@ -13,7 +13,7 @@ const routeCacheBytes = 64 << 20
 
 const routeShards = 32
 
-// routeCache keeps encoded routes beside the versions of the tables they were
+// routeCache keeps answers with encoded routes beside the versions of the tables they were
 // built from. Building one is the reader's work, never the writer's; a route is
 // checked against its tables, not thrown away when some other topic changed.
 type routeCache struct {
@@ -35,7 +35,7 @@ type routeKey struct {
 
 // routeEntry is a route as it was built, and all it was built from.
 type routeEntry struct {
-	body    []byte
+	answer  *protocol.Command // shared by all who ask
 	topic   *fsm.Topic
 	topics  fsm.Version
 	opts    fsm.Options
@@ -55,22 +55,22 @@ func newRouteCache(limit int) *routeCache {
 	return c
 }
 
-// get returns the encoded route, or nil when the topic has none.
-func (c *routeCache) get(state *fsm.State, topic string, d protocol.Dialect) []byte {
+// get returns the answer with the topic's route, or nil when it has none.
+func (c *routeCache) get(state *fsm.State, topic string, d protocol.Dialect) *protocol.Command {
 	k := routeKey{topic: topic, dialect: d}
 	shard := &c.shards[maphash.String(c.seed, topic)%routeShards]
 	shard.mu.Lock()
 	e := shard.byKey[k]
 	shard.mu.Unlock()
 	if e != nil && e.isOf(state) {
-		return e.body
+		return e.answer
 	}
 	t := state.Topic(topic)
 	if t == nil {
 		return nil
 	}
 	if e != nil && e.fits(state, t) {
-		return e.body
+		return e.answer
 	}
 	r := buildRoute(state, topic)
 	if r == nil {
@@ -79,7 +79,7 @@ func (c *routeCache) get(state *fsm.State, topic string, d protocol.Dialect) []b
 	k.topic = t.Name // the table's string, not the request's frame
 	e = newRouteEntry(state, t, r.AppendJSON(nil, d))
 	shard.put(k, e, c.limit)
-	return e.body
+	return e.answer
 }
 
 // isOf says whether the tables are the very ones that the route was built from,
@@ -90,7 +90,10 @@ func (e *routeEntry) isOf(state *fsm.State) bool {
 }
 
 func newRouteEntry(state *fsm.State, t *fsm.Topic, body []byte) *routeEntry {
-	e := &routeEntry{body: body, topic: t, topics: state.TopicsVersion(), opts: state.Options(), brokers: state.BrokersVersion(), filters: state.FiltersVersion(), kv: state.KVVersion()}
+	e := &routeEntry{
+		answer: withBody(body), topic: t, topics: state.TopicsVersion(), opts: state.Options(),
+		brokers: state.BrokersVersion(), filters: state.FiltersVersion(), kv: state.KVVersion(),
+	}
 	e.groups = make([]*fsm.BrokerGroup, len(t.Queues))
 	for i, q := range t.Queues {
 		e.groups[i] = state.Broker(q.Broker)
@@ -141,4 +144,6 @@ func (s *routeShard) put(k routeKey, e *routeEntry, limit int) {
 	}
 }
 
-func (e *routeEntry) size(k routeKey) int { return len(e.body) + len(k.topic) + 8*len(e.groups) + 160 }
+func (e *routeEntry) size(k routeKey) int {
+	return len(e.answer.Body) + len(k.topic) + 8*len(e.groups) + 280
+}
