@@ -46,6 +46,7 @@ type generator struct {
 type outcome struct {
 	rate float64       // answers a second
 	p99  time.Duration // of the timed answers
+	cpu  time.Duration // that the system's processes used for an answer
 }
 
 // newGenerator opens one connection for each element of frames.
@@ -71,8 +72,12 @@ func (g *generator) close() {
 	}
 }
 
-// run makes load for d.
-func (g *generator) run(d time.Duration) (outcome, error) {
+// run makes load for d on s, which the generator's connections lead to.
+func (g *generator) run(s *system, d time.Duration) (outcome, error) {
+	before, err := s.cpu()
+	if err != nil {
+		return outcome{}, err
+	}
 	counts, samples, errs := make([]int, len(g.lines)), make([][]time.Duration, len(g.lines)), make([]error, len(g.lines))
 	begin := time.Now()
 	var wg sync.WaitGroup
@@ -81,7 +86,8 @@ func (g *generator) run(d time.Duration) (outcome, error) {
 	}
 	wg.Wait()
 	took := time.Since(begin)
-	if err := errors.Join(errs...); err != nil {
+	after, err := s.cpu()
+	if err := errors.Join(append(errs, err)...); err != nil {
 		return outcome{}, err
 	}
 	total := 0
@@ -90,7 +96,9 @@ func (g *generator) run(d time.Duration) (outcome, error) {
 	}
 	all := slices.Concat(samples...)
 	slices.Sort(all)
-	return outcome{rate: float64(total) / took.Seconds(), p99: quantile(all, 0.99)}, nil
+	return outcome{
+		rate: float64(total) / took.Seconds(), p99: quantile(all, 0.99), cpu: (after - before) / time.Duration(max(total, 1)),
+	}, nil
 }
 
 func quantile(sorted []time.Duration, q float64) time.Duration {

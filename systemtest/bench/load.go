@@ -32,6 +32,7 @@ type workload struct {
 	echo   bool              // whether the bare echo server is driven with it, too
 }
 
+// workloads are all that there are; those that are only routes come first.
 func workloads() []workload {
 	return []workload{
 		{"route, 16 connections × 16 in flight", 16, func() [][][]byte { return routeFrames(16) }, true},
@@ -39,6 +40,13 @@ func workloads() []workload {
 		{"unchanged registration, 1,000 topics", 1, func() [][][]byte { return registerFrames("same", 1) }, false},
 		{"changed registration, 1,000 topics", 1, func() [][][]byte { return registerFrames("changed", variants) }, false},
 	}
+}
+
+func (o options) workloads() []workload {
+	if o.routes {
+		return workloads()[:2]
+	}
+	return workloads()
 }
 
 func topicNames(n int) []string {
@@ -79,7 +87,7 @@ func registerFrames(kind string, variants int) [][][]byte {
 	return all
 }
 
-// measureLoad lets the systems take turns with every workload.
+// measureLoad lets the systems take turns with every workload that is asked for.
 func measureLoad(ctx context.Context, o options, dir string, r *results) error {
 	var systems []*system
 	for _, name := range []string{stock, ours, three, echo} {
@@ -98,7 +106,7 @@ func measureLoad(ctx context.Context, o options, dir string, r *results) error {
 		}
 	}
 	generators := map[string]*generator{}
-	for _, w := range workloads() {
+	for _, w := range o.workloads() {
 		for _, s := range systems {
 			if s.name == echo && !w.echo {
 				continue
@@ -117,7 +125,7 @@ func measureLoad(ctx context.Context, o options, dir string, r *results) error {
 func takeTurns(ctx context.Context, o options, systems []*system, generators map[string]*generator, r *results) error {
 	for round := range o.rounds + 1 { // the first one warms up
 		progress("round %d of %d", round, o.rounds)
-		for _, w := range workloads() {
+		for _, w := range o.workloads() {
 			for i := range systems {
 				s := systems[(i+round)%len(systems)] // none is always the first
 				g := generators[w.name+s.name]
@@ -126,9 +134,9 @@ func takeTurns(ctx context.Context, o options, systems []*system, generators map
 				}
 				d := o.each
 				if round == 0 && s.name == stock {
-					d = o.warm / time.Duration(len(workloads()))
+					d = o.warm / time.Duration(len(o.workloads()))
 				}
-				out, err := g.run(d)
+				out, err := g.run(s, d)
 				if err == nil {
 					err = ctx.Err()
 				}

@@ -17,6 +17,7 @@ type options struct {
 	each   time.Duration // of one measurement
 	warm   time.Duration // of load before the first measurement, which is what the JVM needs
 	large  tableSize     // for the memory figures
+	routes bool          // only the route queries, in more and shorter turns
 }
 
 // tableSize is a number of brokers that all have the same topics.
@@ -27,6 +28,7 @@ func main() {
 	quick := flag.Bool("quick", false, "a short check that all of it works; its figures mean little")
 	echo := flag.String("echo", "", "be the server that sends back what it gets, at `ADDR`")
 	flag.StringVar(&o.binary, "binary", "", "the built name server; needed")
+	flag.BoolVar(&o.routes, "routes", false, "only the route queries, in more and shorter turns")
 	flag.Parse()
 	if *echo != "" {
 		fail(serveEcho(*echo))
@@ -36,9 +38,13 @@ func main() {
 	if *quick {
 		o.rounds, o.each, o.warm, o.large = 1, time.Second, 2*time.Second, tableSize{20, 1000}
 	}
+	parts := []part{measureStart, measureLoad, measureMemory}
+	if o.routes {
+		o.rounds, o.each, parts = 15, time.Second, []part{measureLoad}
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	fail(run(ctx, o))
+	fail(run(ctx, o, parts))
 }
 
 func fail(err error) {
@@ -48,15 +54,18 @@ func fail(err error) {
 	}
 }
 
-func run(ctx context.Context, o options) error {
+// part measures some rows of the table.
+type part func(ctx context.Context, o options, dir string, r *results) error
+
+func run(ctx context.Context, o options, parts []part) error {
 	dir, err := os.MkdirTemp("", "namesrv-bench-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
 	var r results
-	for _, part := range []func(context.Context, options, string, *results) error{measureStart, measureLoad, measureMemory} {
-		if err := part(ctx, o, dir, &r); err != nil {
+	for _, measure := range parts {
+		if err := measure(ctx, o, dir, &r); err != nil {
 			return err
 		}
 	}

@@ -118,3 +118,15 @@ func (s *system) resident() (int, error) {
 	}
 	return most, nil
 }
+
+// cpu is the processor time that the system's processes have used.
+func (s *system) cpu() (sum time.Duration, err error) {
+	for _, pid := range s.pids {
+		used, err := systemtest.CPUTime(pid)
+		if err != nil {
+			return 0, err
+		}
+		sum += used
+	}
+	return sum, nil
+}
