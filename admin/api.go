@@ -40,7 +40,8 @@ type Cluster interface {
 }
 
 // Tables is what the API reads and changes of the replicated tables. Changes
-// return when this peer's own tables show them.
+// return when this peer's own tables show them. The error of a change of what does
+// not exist is an Error of KindNotFound.
 type Tables interface {
 	GetKV(ctx context.Context, namespace, key string) (value string, found bool, err error)
 	PutKV(ctx context.Context, namespace, key, value string) error
@@ -73,8 +74,10 @@ type Tables interface {
 	// Its Cluster is filled in by the handler.
 	SaveSnapshot(ctx context.Context) (Snapshot, error)
 	// RestoreSnapshot replaces the tables at every peer, or nothing, and returns how
-	// many broker addresses they hold.
-	RestoreSnapshot(ctx context.Context, data []byte) (addresses int, err error)
+	// many broker addresses they hold. The id names the restore for RestoreState.
+	RestoreSnapshot(ctx context.Context, id string, data []byte) (addresses int, err error)
+	// RestoreState tells what became of restores.
+	RestoreState(ctx context.Context) (RestoreState, error)
 }
 
 // Member is one peer of the group.
@@ -104,9 +107,20 @@ type Status struct {
 	CommitIndex  uint64    `json:"commit_index"`
 	LastIndex    uint64    `json:"last_index"`
 	Voters       int       `json:"voters"`
+	Formed       bool      `json:"formed"`              // false until all founders vote
+	LastContact  int64     `json:"last_contact_ms"`     // since this peer heard from the leader; 0 at the leader, -1 before the first time
+	Snapshot     uint64    `json:"snapshot_index"`      // last entry in the newest snapshot, 0 before the first
+	LogBytes     int64     `json:"log_bytes"`           // size of the log's file
+	Topics       int       `json:"topics"`              // with a route
+	Brokers      int       `json:"broker_addresses"`    // registered
+	Sessions     int       `json:"broker_sessions"`     // of them, those with a connection to this peer
+	Connections  int       `json:"connections"`         // to the client port
+	Unconfirmed  uint64    `json:"unconfirmed_answers"` // from the last known state, for want of a leader, since the start
 	Ready        bool      `json:"ready"`
-	NotReady     []string  `json:"not_ready"`    // why not, empty when ready
-	Linearizable bool      `json:"linearizable"` // false while answers come from the last known state
+	NotReady     []string  `json:"not_ready"`     // why not, empty when ready
+	FeatureLevel uint32    `json:"feature_level"` // what the binaries of all voters know; it never goes down
+	KnownLevel   uint32    `json:"known_level"`   // the newest that this peer's binary knows
+	Linearizable bool      `json:"linearizable"`  // false while answers come from the last known state
 	Version      string    `json:"version"`
 	Started      time.Time `json:"started"`
 }

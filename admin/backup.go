@@ -2,11 +2,13 @@ package admin
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -31,14 +33,27 @@ type Snapshot struct {
 
 // Restored is what a restore led to.
 type Restored struct {
-	Addresses int `json:"addresses"` // of brokers, that the restored tables hold
+	ID        string `json:"id"`        // of the restore; see RestoreState
+	Addresses int    `json:"addresses"` // of brokers, that the restored tables hold
 }
+
+// RestoreState tells what became of restores. One that is neither Restored nor
+// Running did not take effect, unless another one has since.
+type RestoreState struct {
+	Restored string `json:"restored"` // id of the one that took effect last, "" when none did
+	Running  string `json:"running"`  // id of the one under way, "" when none is
+	Bytes    uint64 `json:"bytes"`    // that have arrived of the one under way, compressed
+}
+
+// maxRestoreID bounds the id that a caller gives to a restore, in bytes.
+const maxRestoreID = 64
 
 // Setting is one setting as a peer uses it.
 type Setting struct {
 	Name   string `json:"name"`
-	Value  string `json:"value"`
-	Shared bool   `json:"shared"` // by all peers: a change of it reaches them all
+	Value  string `json:"value"`         // in force
+	Next   string `json:"after_restart"` // in force after the peer's next start; most often the same
+	Shared bool   `json:"shared"`        // by all peers: a change of it reaches them all
 }
 
 func (h *handler) allKV(r *http.Request) (any, error) {
@@ -75,7 +90,7 @@ func (h *handler) saveSnapshot(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		status, err = h.Cluster.Status(ctx)
 	}
-	h.auditLine("save snapshot", r, append([]any{"index", snapshot.Index}, resultOf(nil, err)...))
+	h.auditLine("save snapshot", r, append([]any{"saved_index", snapshot.Index}, h.resultOf(ctx, nil, err)...))
 	if err != nil {
 		fail(w, asError(err))
 		return
@@ -92,7 +107,7 @@ func (h *handler) restoreSnapshot(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := unhurried(w, r)
 	defer cancel()
 	restored, err := h.restore(ctx, http.MaxBytesReader(w, r.Body, maxSnapshot), r)
-	h.auditLine("restore snapshot", r, append([]any{"addresses", restored.Addresses}, resultOf(nil, err)...))
+	h.auditLine("restore snapshot", r, h.resultOf(ctx, restored, err))
 	respond(w, restored, err)
 }
 
@@ -108,12 +123,32 @@ func (h *handler) restore(ctx context.Context, body io.Reader, r *http.Request) 
 	if from := r.URL.Query().Get("cluster"); from != status.Cluster && !force {
 		return Restored{}, failure(KindRefused, "refused: the snapshot is of cluster %q, this one is %q: --force restores it all the same", from, status.Cluster)
 	}
+	id, err := restoreID(r)
+	if err != nil {
+		return Restored{}, err
+	}
 	data, err := io.ReadAll(body)
 	if err != nil {
 		return Restored{}, badBody(err)
 	}
-	addresses, err := h.Tables.RestoreSnapshot(ctx, data)
-	return Restored{Addresses: addresses}, err
+	addresses, err := h.Tables.RestoreSnapshot(ctx, id, data)
+	return Restored{ID: id, Addresses: addresses}, err
+}
+
+// restoreID is the name that the caller gave to the restore, or a new one.
+func restoreID(r *http.Request) (string, error) {
+	id := r.URL.Query().Get("id")
+	switch {
+	case id == "":
+		return rand.Text(), nil
+	case len(id) > maxRestoreID || strings.ContainsFunc(id, func(c rune) bool { return c <= ' ' || c > '~' }):
+		return "", failure(KindBadRequest, "the id of a restore has at most %d visible ASCII characters", maxRestoreID)
+	}
+	return id, nil
+}
+
+func (h *handler) restoreState(r *http.Request) (any, error) {
+	return h.Tables.RestoreState(r.Context())
 }
 
 // unhurried gives a call the time that a large body takes, on both sides of the
@@ -164,10 +199,16 @@ func (c *Client) SaveSnapshot(ctx context.Context) (Snapshot, error) {
 }
 
 // RestoreSnapshot replaces the tables of the group by saved ones. Those of another
-// cluster need force.
-func (c *Client) RestoreSnapshot(ctx context.Context, snapshot Snapshot, force bool) (Restored, error) {
-	query := url.Values{"cluster": {snapshot.Cluster}, "force": {strconv.FormatBool(force)}}
+// cluster need force. The id must be another one each time. When the error does not
+// say that nothing was changed, RestoreState of any peer tells what became of it.
+func (c *Client) RestoreSnapshot(ctx context.Context, id string, snapshot Snapshot, force bool) (Restored, error) {
+	query := url.Values{"id": {id}, "cluster": {snapshot.Cluster}, "force": {strconv.FormatBool(force)}}
 	var restored Restored
 	err := c.call(ctx, request{method: http.MethodPut, path: path("snapshot") + "?" + query.Encode(), raw: snapshot.Data}, &restored)
 	return restored, err
+}
+
+// RestoreState tells what became of restores.
+func (c *Client) RestoreState(ctx context.Context) (RestoreState, error) {
+	return get[RestoreState](ctx, c, "snapshot", "restore")
 }

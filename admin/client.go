@@ -2,12 +2,15 @@ package admin
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 )
 
 // ErrUnreachable is wrapped when no HTTP answer came at all.
@@ -17,6 +20,9 @@ var ErrUnreachable = errors.New("server unreachable")
 type ClientConfig struct {
 	URL   string // of a peer's HTTP port, like http://127.0.0.1:9874; the scheme may be left out
 	Token string // "" sends none
+	// RootCAs are what the certificate behind an https URL is checked by; nil means
+	// those of the system.
+	RootCAs *x509.CertPool
 }
 
 // Client calls the API of one peer. Its errors are *Error when the server
@@ -26,6 +32,10 @@ type Client struct {
 	token string
 	http  *http.Client
 }
+
+// continueTimeout is how long a client waits to be asked for a large body before it
+// sends it unasked.
+const continueTimeout = 5 * time.Second
 
 // NewClient returns a client. It refuses an address that is no HTTP URL.
 func NewClient(cfg ClientConfig) (*Client, error) {
@@ -37,7 +47,7 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 		base:  base,
 		token: cfg.Token,
 		http: &http.Client{
-			Transport: &http.Transport{Proxy: nil, DisableKeepAlives: true},
+			Transport: &http.Transport{Proxy: nil, DisableKeepAlives: true, ExpectContinueTimeout: continueTimeout, TLSClientConfig: &tls.Config{RootCAs: cfg.RootCAs, MinVersion: tls.VersionTLS12}},
 			// A redirect would take the token elsewhere.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
@@ -80,7 +90,7 @@ func (c *Client) PutKV(ctx context.Context, namespace, key, value string) error 
 	return c.call(ctx, request{method: http.MethodPut, path: path("kv", namespace, key), body: putBody{Value: &value}}, nil)
 }
 
-// DeleteKV removes a key. That there was none is no error.
+// DeleteKV removes a key. Its error is of KindNotFound when there is none.
 func (c *Client) DeleteKV(ctx context.Context, namespace, key string) error {
 	return c.call(ctx, request{method: http.MethodDelete, path: path("kv", namespace, key)}, nil)
 }
@@ -95,7 +105,8 @@ func (c *Client) Route(ctx context.Context, topic string) (json.RawMessage, erro
 	return get[json.RawMessage](ctx, c, "topics", topic, "route")
 }
 
-// DeleteTopic removes a topic from one cluster, or from all when cluster is "".
+// DeleteTopic removes a topic from one cluster, or from all when cluster is "". Its
+// error is of KindNotFound when there is none.
 func (c *Client) DeleteTopic(ctx context.Context, topic, cluster string) error {
 	target := path("topics", topic)
 	if cluster != "" {
@@ -110,12 +121,13 @@ func (c *Client) Brokers(ctx context.Context) ([]Broker, error) {
 }
 
 // WipeWrite takes the write permission from a broker's queues and returns how
-// many topics were changed.
+// many topics were changed. Its error is of KindNotFound for an unknown broker.
 func (c *Client) WipeWrite(ctx context.Context, broker string) (int, error) {
 	return c.permission(ctx, broker, "wipe-write")
 }
 
 // AddWrite gives the write permission back and returns how many topics were changed.
+// Its error is of KindNotFound for an unknown broker.
 func (c *Client) AddWrite(ctx context.Context, broker string) (int, error) {
 	return c.permission(ctx, broker, "add-write")
 }

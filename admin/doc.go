@@ -14,7 +14,8 @@
 // Names in a path are one escaped segment each, whatever they contain: the key
 // a/b of namespace %RETRY%g is /v1/kv/%25RETRY%25g/a%2Fb. A body is one JSON
 // object without unknown members. A failure is answered with its status and
-// {"error": text, "kind": word}; the kinds are the constants of type Kind.
+// {"error": text, "kind": word}; the kinds are the constants of type Kind. To change
+// or remove what does not exist is one, of kind not_found.
 //
 //	GET    /v1/members                    the peers of the group
 //	POST   /v1/members                    {"id", "address", "replace"}: a peer joins
@@ -22,10 +23,11 @@
 //	POST   /v1/leader                     {"to": id, or "" for anybody}
 //	GET    /v1/status                     this peer
 //	GET    /v1/health                     can the group work and bear a loss, and why not
-//	GET    /v1/config                     settings: [{"name", "value", "shared"}]
+//	GET    /v1/config                     settings: [{"name", "value", "after_restart", "shared"}]
 //	PATCH  /v1/config                     {name: value, …}
 //	GET    /v1/snapshot                   the tables, in the server's own binary form
-//	PUT    /v1/snapshot?cluster=&force=   the tables are replaced by saved ones
+//	PUT    /v1/snapshot?cluster=&force=   the tables are replaced by saved ones; id= names the restore
+//	GET    /v1/snapshot/restore           {"restored", "running", "bytes"}: what became of restores
 //	GET    /v1/kv                         all keys of all namespaces
 //	GET    /v1/kv/{ns}                    all keys of a namespace
 //	GET    /v1/kv/{ns}/{key}              one value

@@ -54,8 +54,9 @@ type fakeTables struct {
 	err     error
 	block   bool
 
-	set      map[string]string
-	restored []string
+	set       map[string]string
+	restored  []string
+	restoreID string // of the last one
 }
 
 func (f *fakeTables) fail(ctx context.Context) error {
@@ -128,7 +129,7 @@ func (f *fakeTables) AllKV(ctx context.Context) (map[string]map[string]string, e
 }
 
 func (f *fakeTables) Settings(ctx context.Context) ([]Setting, error) {
-	return []Setting{{Name: "a", Value: "1", Shared: true}}, f.fail(ctx)
+	return []Setting{{Name: "a", Value: "1", Next: "2", Shared: true}}, f.fail(ctx)
 }
 
 func (f *fakeTables) SetSettings(ctx context.Context, changes map[string]string) error {
@@ -140,9 +141,13 @@ func (f *fakeTables) SaveSnapshot(ctx context.Context) (Snapshot, error) {
 	return Snapshot{Index: 7, Data: []byte("tables\x00")}, f.fail(ctx)
 }
 
-func (f *fakeTables) RestoreSnapshot(ctx context.Context, data []byte) (int, error) {
-	f.restored = append(f.restored, string(data))
+func (f *fakeTables) RestoreSnapshot(ctx context.Context, id string, data []byte) (int, error) {
+	f.restored, f.restoreID = append(f.restored, string(data)), id
 	return len(data), f.fail(ctx)
+}
+
+func (f *fakeTables) RestoreState(ctx context.Context) (RestoreState, error) {
+	return RestoreState{Restored: f.restoreID, Running: "next", Bytes: 5}, f.fail(ctx)
 }
 
 // fixture is a served handler with its fakes and its log.

@@ -54,7 +54,7 @@ func (h *handler) changeWithin(limit time.Duration, what string, do call) http.H
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r, noted := withNotes(r)
 		answer, err := h.run(w, r, limit, do)
-		h.auditLine(what, r, append(*noted, resultOf(answer, err)...))
+		h.auditLine(what, r, append(*noted, h.resultOf(r.Context(), answer, err)...))
 		respond(w, answer, err)
 	})
 }
@@ -63,19 +63,26 @@ func (h *handler) auditLine(what string, r *http.Request, more []any) {
 	h.audit.Info(what, append(append([]any{"who", r.RemoteAddr}, target(r)...), more...)...)
 }
 
-// resultOf says for the log what came of a change.
-func resultOf(answer any, err error) []any {
+// resultOf says for the log what came of a change. The index is one at which this
+// peer's tables show the change.
+func (h *handler) resultOf(ctx context.Context, answer any, err error) []any {
 	if err != nil {
 		known := asError(err)
 		return []any{"result", string(known.Kind), "error", known.Message}
 	}
+	result := []any{"result", "done"}
 	switch done := answer.(type) {
 	case countBody:
-		return []any{"topics", done.Count, "result", "done"}
+		result = []any{"topics", done.Count, "result", "done"}
 	case Change:
-		return []any{"member", done.Member, "voters", done.VotersAfter, "result", done.Outcome}
+		result = []any{"member", done.Member, "voters", done.VotersAfter, "result", done.Outcome}
+	case Restored:
+		result = []any{"addresses", done.Addresses, "result", "done"}
 	}
-	return []any{"result", "done"}
+	if status, err := h.Cluster.Status(ctx); err == nil {
+		result = append(result, "index", status.AppliedIndex)
+	}
+	return result
 }
 
 // notesKey is where a request keeps what its audit line should name beyond the path.
@@ -99,6 +106,7 @@ func target(r *http.Request) []any {
 	for _, part := range []struct{ value, logged string }{
 		{r.PathValue("ns"), "namespace"}, {r.PathValue("key"), "key"}, {r.PathValue("topic"), "topic"},
 		{r.PathValue("name"), "broker"}, {r.PathValue("id"), "id"}, {r.URL.Query().Get("cluster"), "cluster"}, {r.URL.Query().Get("force"), "force"},
+		{r.URL.Query().Get("id"), "restore"},
 	} {
 		if part.value != "" {
 			fields = append(fields, part.logged, part.value)

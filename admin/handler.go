@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -38,7 +39,8 @@ type Config struct {
 // handler serves the API of one peer.
 type handler struct {
 	Config
-	audit hclog.Logger
+	audit    hclog.Logger
+	caughtUp atomic.Bool // this peer was ready once; see nsaddr
 }
 
 // NewHandler returns the handler of the whole HTTP port.
@@ -77,6 +79,7 @@ func (h *handler) api() http.Handler {
 	mux.Handle("PATCH /v1/config", h.change("set config", h.setSettings))
 	mux.HandleFunc("GET /v1/snapshot", h.saveSnapshot)
 	mux.HandleFunc("PUT /v1/snapshot", h.restoreSnapshot)
+	mux.Handle("GET /v1/snapshot/restore", h.read(h.restoreState))
 	mux.Handle("GET /v1/kv/{ns}", h.read(h.listKV))
 	mux.Handle("GET /v1/kv/{ns}/{key}", h.read(h.getKV))
 	mux.Handle("PUT /v1/kv/{ns}/{key}", h.change("put kv", h.putKV))

@@ -129,32 +129,6 @@ func TestForeignPagesAreRefused(t *testing.T) {
 	}
 }
 
-func TestAuditLine(t *testing.T) {
-	f := serve(t, nil)
-	client := f.client(t, "")
-	if err := client.PutKV(t.Context(), "ns", "k\nx", "hidden"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := client.WipeWrite(t.Context(), "broker-a"); err != nil {
-		t.Fatal(err)
-	}
-	if err := client.DeleteTopic(t.Context(), "T", "C"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := client.Topics(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	log := f.log.String()
-	for _, part := range []string{"audit: put kv: who=127.0.0.1:", "namespace=ns", "result=done", "broker=broker-a topics=8", "topic=T cluster=C"} {
-		if !strings.Contains(log, part) {
-			t.Errorf("no %q in:\n%s", part, log)
-		}
-	}
-	if strings.Contains(log, "hidden") || strings.Count(log, "audit") != 3 {
-		t.Errorf("audit says too much:\n%s", log)
-	}
-}
-
 func TestClientAgainstSomethingElse(t *testing.T) {
 	tests := []struct {
 		name   string

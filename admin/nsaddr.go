@@ -20,7 +20,15 @@ const resolveLimit = 2 * time.Second
 // semicolons and without a line end, which not every client cuts off. Names are
 // resolved here, each time, since the Go client takes IP addresses only; a member
 // whose name does not resolve is left out.
+//
+// A peer that was away may know members that are gone for long, and what it says
+// is believed for minutes. So it says nothing until it was ready once; without a
+// leader later on it answers from what it knows.
 func (h *handler) nsaddr(w http.ResponseWriter, r *http.Request) {
+	if !h.wasReady() {
+		plain(w, http.StatusServiceUnavailable, "this peer has not caught up since it was started: ask another one")
+		return
+	}
 	ctx, cancel := context.WithTimeout(r.Context(), resolveLimit)
 	defer cancel()
 	addresses := h.resolved(ctx, h.Cluster.ClientAddresses())
@@ -31,6 +39,14 @@ func (h *handler) nsaddr(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	_, _ = w.Write([]byte(strings.Join(addresses, ";")))
+}
+
+// wasReady says whether this peer has been ready since it was started.
+func (h *handler) wasReady() bool {
+	if !h.caughtUp.Load() && len(h.Cluster.NotReady()) == 0 {
+		h.caughtUp.Store(true)
+	}
+	return h.caughtUp.Load()
 }
 
 // resolved turns HOST:PORT into IP:PORT, in the given order and each once.

@@ -54,6 +54,9 @@ func answeredError(status int, text []byte) error {
 	if json.Unmarshal(text, &failed) == nil && failed.Kind != "" {
 		return &failed
 	}
+	if strings.Contains(string(text), "HTTP request to an HTTPS server") { // as net/http says it
+		return errors.New("the port speaks HTTPS: begin the URL with https://")
+	}
 	return fmt.Errorf("answered %d %s: is this the HTTP port of a namesrv?", status, http.StatusText(status))
 }
 
@@ -70,6 +73,9 @@ func (c *Client) send(ctx context.Context, req request) (*http.Response, error) 
 	r, err := http.NewRequestWithContext(ctx, req.method, c.base+req.path, body)
 	if err != nil {
 		return nil, fmt.Errorf("make request: %w", err)
+	}
+	if len(req.raw) > 0 {
+		r.Header.Set("Expect", "100-continue") // so that a refusal is read, not cut off by what nobody takes
 	}
 	if c.token != "" {
 		r.Header.Set("Authorization", "Bearer "+c.token)

@@ -54,12 +54,19 @@ type Config struct {
 	// Fatal is called once, when this process must not go on (a disk that
 	// failed, a command from a newer version). It must not call Node methods.
 	Fatal func(error)
+	// Removed is called once, a second before Fatal, when the group has removed this
+	// node: its clients had better go elsewhere. Optional; it must not wait.
+	Removed func()
 
 	Logger hclog.Logger
 }
 
 // StateMachine is what the log's commands change.
 type StateMachine interface {
+	// Knows is the newest feature level of which Apply takes commands; at least 1.
+	Knows() uint32
+	// Needs is the feature level that a command asks of every voter; at least 1.
+	Needs(command []byte) uint32
 	// Apply changes the state; it must be a pure function of all commands so far.
 	// An error means that this binary cannot know what the command does: the
 	// process stops rather than differ from its peers.
@@ -89,10 +96,13 @@ type Profile struct {
 	Heartbeat, Election, Lease time.Duration
 }
 
-// LAN and WAN are the profiles of --raft-profile.
+// LAN and WAN are the profiles of --raft-profile. The lease is as long as Raft allows
+// it to be: a busy machine misses a shorter one without any fault, which costs a
+// leader. It has no part in what is called confirmed ([Node.Confirm]), nor in how
+// soon a lost leader is replaced: that is the others' heartbeat timeout.
 var (
-	LAN = Profile{Heartbeat: 500 * time.Millisecond, Election: 500 * time.Millisecond, Lease: 250 * time.Millisecond}
-	WAN = Profile{Heartbeat: 5 * time.Second, Election: 5 * time.Second, Lease: 2500 * time.Millisecond}
+	LAN = Profile{Heartbeat: 500 * time.Millisecond, Election: 500 * time.Millisecond, Lease: 500 * time.Millisecond}
+	WAN = Profile{Heartbeat: 5 * time.Second, Election: 5 * time.Second, Lease: 5 * time.Second}
 )
 
 // Validate says what is wrong with a Config, in the words of the command line.
@@ -136,6 +146,7 @@ const (
 	commitTimeout    = 5 * time.Millisecond // a follower learns of a commit this soon after it when writes are sparse
 	maxAppendEntries = 64                   // there is no byte limit for one request: more large entries would never arrive in time
 	transportTimeout = 30 * time.Second
+	transportPool    = 3 // idle connections kept to each member
 	snapshotEvery    = 8192
 	trailingLogs     = 10240
 	snapshotsKept    = 2
@@ -156,6 +167,6 @@ func (c *Config) raftConfig(member string, notify chan<- bool) *raft.Config {
 	rc.ShutdownOnRemove = false
 	rc.NoLegacyTelemetry = true
 	rc.NotifyCh = notify
-	rc.Logger = c.Logger.Named("raft")
+	rc.Logger = calmLogger{Logger: c.Logger.Named("raft")}
 	return rc
 }

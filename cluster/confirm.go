@@ -58,7 +58,7 @@ func (n *Node) confirmAgain(outer context.Context, took time.Duration, heard ...
 		if n.reach.gone() || ctx.Err() != nil && outer.Err() == nil {
 			return outcome{}, ErrNoLeader
 		}
-		if outer.Err() != nil || errors.Is(err, ErrStopped) {
+		if outer.Err() != nil || errors.Is(err, ErrStopped) || errors.Is(err, ErrRemoved) {
 			return outcome{}, err
 		}
 	}
@@ -73,7 +73,10 @@ func (n *Node) catchUp(ctx context.Context, index uint64) error {
 	if n.applied.get() < index {
 		ctx, cancel := context.WithTimeout(ctx, noLeaderLimit)
 		defer cancel()
-		if err := n.applied.wait(ctx, index); err != nil {
+		began := time.Now()
+		err := n.applied.wait(ctx, index)
+		n.stats.awaited.Observe(time.Since(began).Seconds())
+		if err != nil {
 			return fmt.Errorf("waiting for log entry %d: %w", index, err)
 		}
 	}

@@ -23,6 +23,16 @@
 // believed before the handshake; an empty UUID or receiver is allowed for the
 // form and admit exchanges only.
 //
+// # Feature level
+//
+// Each handshake tells the newest feature level that a binary knows. Once all voters
+// of a complete cluster know a higher one than it has, the leader logs it; it never
+// goes down. A command that asks for more than the level is refused with
+// [ErrTooNew] before it is logged, so that peers can be upgraded one after another;
+// a binary that knows less than the level is let in by nobody, and stops where its
+// own log says so. An entry of a kind that a binary does not know stops it, unless
+// the entry says that it may be skipped.
+//
 // # Concurrency
 //
 // All methods of a Node may be called from any goroutine. Apply, Snapshot and

@@ -26,9 +26,18 @@ var (
 	// ErrRefused says that a change of the group's members would do harm or makes no
 	// sense; nothing was changed. The text says why and what to do instead.
 	ErrRefused = errors.New("refused")
+	// ErrTooNew says that a command is one that some voter's binary may not know yet;
+	// nothing was logged. It succeeds once all voters run a newer binary.
+	ErrTooNew = errors.New("not every peer knows this change yet")
+	// ErrTwin says that another process runs as this very member, on a copy of its data
+	// directory.
+	ErrTwin = errors.New("this data directory is a copy, or was copied")
 	// ErrInUse says that another process holds the data directory.
 	ErrInUse = errors.New("data directory is in use by another process")
 )
+
+// errTooOld says that a binary does not know the feature level of its cluster.
+var errTooOld = errors.New("too old a binary")
 
 // MaxCommand is the largest command, in bytes as it is stored in the log.
 const MaxCommand = 4 << 20

@@ -205,7 +205,7 @@ func (n *Node) serveForm() answer {
 	id := n.identity()
 	return answerOf(&clusterpb.FormReply{Member: id.MemberID, Node: id.NodeID, Address: n.cfg.Advertise, Uuid: id.UUID,
 		List: slices.Sorted(slices.Values(n.cfg.Join)), Facts: n.cfg.Facts,
-		Waiting: n.cfg.Expect == 0 && !n.cfg.Single, Since: id.Since, Formed: n.machine.view().formed})
+		Waiting: n.cfg.Expect == 0 && !n.cfg.Single, Since: id.Since, Formed: n.machine.view().formed, Knows: n.cfg.Machine.Knows()})
 }
 
 // serveAdmit takes this empty directory into a cluster. Said twice, it changes
@@ -298,20 +298,11 @@ func (n *Node) admit(ctx context.Context, addr string) error {
 	if err != nil {
 		return err
 	}
-	uuid := n.identity().UUID
-	if reply.Uuid != "" && reply.Uuid != uuid {
+	if reply.Uuid != "" && reply.Uuid != n.identity().UUID {
 		return fmt.Errorf("peer %s belongs to cluster %s", addr, reply.Uuid)
 	}
-	raw, err := proto.Marshal(&clusterpb.Admit{Uuid: uuid})
-	if err != nil {
+	if err := n.sendAdmit(ctx, addr); err != nil {
 		return err
-	}
-	a, err := n.peers.ask(ctx, addr, msgAdmit, raw)
-	if err != nil {
-		return fmt.Errorf("admit %s: %w", addr, err)
-	}
-	if a.status != statusOK {
-		return fmt.Errorf("admit %s: %s", addr, a.payload)
 	}
 	n.log.Info("admitting", "member", reply.Member, "peer", addr)
 	return n.changeMembers(ctx, func(r *raft.Raft, prev uint64) raft.IndexFuture {
@@ -338,20 +329,10 @@ func (n *Node) changeMembers(ctx context.Context, do func(r *raft.Raft, prev uin
 // at log index prev. Raft's own GetConfiguration tells no index.
 func (n *Node) changeMembersAt(ctx context.Context, prev uint64, do func(r *raft.Raft, prev uint64) raft.IndexFuture) error {
 	n.changing.Add(1)
-	f := do(n.raft(), prev)
-	done := make(chan error, 1)
-	go func() {
-		err := f.Error()
+	return await(ctx, n.ctx.Done(), do(n.raft(), prev), func() {
 		n.lookWhetherAlone()
 		n.changing.Add(-1) // after the look: what it found holds until the next change
-		done <- err
-	}()
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	})
 }
 
 // Formed waits until the first peers of the cluster are all in. In a directory

@@ -16,6 +16,14 @@ const (
 	writeTick  = time.Second
 )
 
+// What is written, in errors; each has its own time in the metrics.
+const (
+	writeLog      = "write log"
+	writeTruncate = "truncate log"
+	writeState    = "write state"
+	writeTerm     = "write term"
+)
+
 type logAndStable interface {
 	raft.LogStore
 	raft.StableStore
@@ -26,6 +34,7 @@ type logAndStable interface {
 type guard struct {
 	logAndStable
 	fail   func(error)
+	wrote  func(what string, took time.Duration) // nil: nobody asks
 	broken atomic.Pointer[error]
 }
 
@@ -38,8 +47,12 @@ func (g *guard) write(what string, do func() error) error {
 		return *err
 	}
 	done := g.watch(what)
+	began := time.Now()
 	err := do()
 	done()
+	if g.wrote != nil {
+		g.wrote(what, time.Since(began))
+	}
 	if err != nil {
 		return g.breakWith(fmt.Errorf("disk: %s: %w", what, err))
 	}
@@ -109,17 +122,17 @@ func (g *guard) breakWith(err error) error {
 func (g *guard) StoreLog(l *raft.Log) error { return g.StoreLogs([]*raft.Log{l}) }
 
 func (g *guard) StoreLogs(ls []*raft.Log) error {
-	return g.write("write log", func() error { return g.logAndStable.StoreLogs(ls) })
+	return g.write(writeLog, func() error { return g.logAndStable.StoreLogs(ls) })
 }
 
 func (g *guard) DeleteRange(first, last uint64) error {
-	return g.write("truncate log", func() error { return g.logAndStable.DeleteRange(first, last) })
+	return g.write(writeTruncate, func() error { return g.logAndStable.DeleteRange(first, last) })
 }
 
 func (g *guard) Set(key, val []byte) error {
-	return g.write("write state", func() error { return g.logAndStable.Set(key, val) })
+	return g.write(writeState, func() error { return g.logAndStable.Set(key, val) })
 }
 
 func (g *guard) SetUint64(key []byte, val uint64) error {
-	return g.write("write term", func() error { return g.logAndStable.SetUint64(key, val) })
+	return g.write(writeTerm, func() error { return g.logAndStable.SetUint64(key, val) })
 }

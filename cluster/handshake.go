@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -32,6 +33,8 @@ var errRefused = errors.New("peer refused the connection")
 type greeting struct {
 	member string
 	clock  time.Duration // its clock, at the latest when it answered
+	// instance is of its process: another one, or a later one, has another.
+	instance uint64
 }
 
 // greet opens a connection that this node dialled. With an empty to, whoever
@@ -41,9 +44,10 @@ func (n *Node) greet(c net.Conn, kind byte, to string) (greeting, error) {
 	id := n.identity()
 	c.SetDeadline(time.Now().Add(handshakeTimeout))
 	defer c.SetDeadline(time.Time{})
-	hello := &clusterpb.Hello{Version: peerProtocol, From: id.MemberID, To: to}
+	hello := &clusterpb.Hello{Version: peerProtocol, From: id.MemberID, To: to, Knows: n.cfg.Machine.Knows(),
+		Address: n.cfg.Advertise, Instance: n.instance}
 	if to != "" {
-		hello.Uuid = id.UUID
+		hello.Uuid, hello.Level = id.UUID, n.machine.level()
 	}
 	if err := writeMessage(c, []byte{kind}, hello); err != nil {
 		return greeting{}, fmt.Errorf("handshake: %w", err)
@@ -52,10 +56,17 @@ func (n *Node) greet(c net.Conn, kind byte, to string) (greeting, error) {
 	if err := readMessage(c, &reply); err != nil {
 		return greeting{}, fmt.Errorf("handshake: %w", err)
 	}
+	if to != "" && reply.Member == to {
+		n.told.note(to, reply.Knows)
+		n.judgeOwnBinary(reply.Level)
+	}
+	if to != "" && reply.Member == to && reply.Twin {
+		n.fail(fmt.Errorf("%w%s", ErrTwin, strings.TrimPrefix(reply.Error, ErrTwin.Error())))
+	}
 	if reply.Error != "" {
 		return greeting{}, fmt.Errorf("%w: %s", errRefused, reply.Error)
 	}
-	return greeting{member: reply.Member, clock: time.Duration(reply.ClockMillis) * time.Millisecond}, nil
+	return greeting{member: reply.Member, clock: time.Duration(reply.ClockMillis) * time.Millisecond, instance: reply.Instance}, nil
 }
 
 // welcomed is what the accepting side knows of a connection after the handshake.
@@ -63,6 +74,8 @@ type welcomed struct {
 	kind    byte
 	from    string
 	trusted bool // both ends are of one cluster and the sender meant this member
+	// instance is of the sender's process.
+	instance uint64
 }
 
 // welcome answers a connection that was accepted here.
@@ -81,9 +94,13 @@ func (n *Node) welcome(c net.Conn) (welcomed, error) {
 		return welcomed{}, fmt.Errorf("handshake: %w", err)
 	}
 	w, refusal := n.judge(kind[0], &hello)
-	reply := &clusterpb.HelloReply{Version: peerProtocol, Member: n.identity().MemberID, ClockMillis: uint64(n.clock().Milliseconds())}
+	if refusal == nil && w.trusted {
+		refusal = n.refuseTwin(&hello)
+	}
+	reply := &clusterpb.HelloReply{Version: peerProtocol, Member: n.identity().MemberID, ClockMillis: uint64(n.clock().Milliseconds()),
+		Knows: n.cfg.Machine.Knows(), Level: n.machine.level(), Instance: n.instance}
 	if refusal != nil {
-		reply.Error = refusal.Error()
+		reply.Error, reply.Twin = refusal.Error(), errors.Is(refusal, ErrTwin)
 	}
 	if err := writeMessage(c, nil, reply); err != nil {
 		return welcomed{}, fmt.Errorf("handshake: %w", err)
@@ -93,7 +110,7 @@ func (n *Node) welcome(c net.Conn) (welcomed, error) {
 
 func (n *Node) judge(kind byte, h *clusterpb.Hello) (welcomed, error) {
 	id := n.identity()
-	w := welcomed{kind: kind, from: h.From}
+	w := welcomed{kind: kind, from: h.From, instance: h.Instance}
 	switch {
 	case h.Version != peerProtocol:
 		return w, fmt.Errorf("peer protocol %d is spoken here, not %d", peerProtocol, h.Version)
@@ -102,9 +119,17 @@ func (n *Node) judge(kind byte, h *clusterpb.Hello) (welcomed, error) {
 	case h.Uuid != "" && id.UUID != "" && h.Uuid != id.UUID:
 		return w, fmt.Errorf("this is a member of cluster %s, not of %s", id.UUID, h.Uuid)
 	}
+	if h.Uuid != "" && h.Uuid == id.UUID {
+		if err := n.judgeBinaries(h); err != nil {
+			return w, err
+		}
+	}
 	w.trusted = id.UUID != "" && h.Uuid == id.UUID && h.To == id.MemberID
 	if kind == connRaft && !w.trusted {
 		return w, errors.New("this member has not been admitted to your cluster")
+	}
+	if w.trusted {
+		n.told.note(h.From, h.Knows)
 	}
 	return w, nil
 }

@@ -25,6 +25,10 @@ type identity struct {
 	// Since is the log index of a committed configuration that held this member; 0
 	// while it was in none.
 	Since uint64 `json:"member_since,omitempty"`
+	// Address is the HOST:PORT at which the group knew this member last.
+	Address string `json:"peer_address,omitempty"`
+	// Join is the sorted --join list with which the cluster was formed.
+	Join []string `json:"formed_with,omitempty"`
 	// Former are the clusters from which this one was recovered.
 	Former []string `json:"recovered_from,omitempty"`
 	// Removed says that a later one did not: the directory is of no use any more.
@@ -114,15 +118,19 @@ func newUUID() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
+func unwritable(dir string, err error) error {
+	return fmt.Errorf("data directory %s cannot be written: %w: make it writable for this user, or give another --data-dir", dir, err)
+}
+
 // lockDir takes the directory for this process. The kernel lets go of it when
 // the process ends, however it ends.
 func lockDir(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("data directory: %w", err)
+		return nil, unwritable(dir, err)
 	}
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
-		return nil, fmt.Errorf("data directory: %w", err)
+		return nil, unwritable(dir, err)
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		f.Close()

@@ -88,6 +88,8 @@ func (j *joining) checkPeer() error {
 		return fmt.Errorf("%w: the peer at %s is node %s, not %s: check its address and --node-id", ErrRefused, j.req.Address, p.Node, j.req.Node)
 	case p.Address != j.req.Address:
 		return fmt.Errorf("%w: the peer at %s calls itself %s: use that address, or start it with --peer-advertise %s", ErrRefused, j.req.Address, p.Address, j.req.Address)
+	case tooOldFor(j.node.machine.level(), p.Knows) != nil:
+		return fmt.Errorf("%w: the peer at %s: %w", ErrRefused, j.req.Address, tooOldFor(j.node.machine.level(), p.Knows))
 	case hasServer(j.group.conf, p.Member):
 		return nil
 	case p.Since > 0:
@@ -114,6 +116,11 @@ func (j *joining) rejoin(ctx context.Context, s raft.Server) (*clusterpb.MemberR
 		return nil, err
 	}
 	reply.Outcome = OutcomeMoved
+	lift, err := j.node.rt.Load().trans.calls.bar(ctx, s.ID, s.Address)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
+	}
+	defer lift()
 	return reply, j.change(ctx, func(r *raft.Raft, prev uint64) raft.IndexFuture {
 		if s.Suffrage == raft.Voter {
 			return r.AddVoter(s.ID, raft.ServerAddress(j.req.Address), prev, 0)
@@ -212,11 +219,7 @@ func isLoopback(addr string) bool {
 
 func (j *joining) removeUnreachable(ctx context.Context, old raft.Server) error {
 	j.node.log.Info("removing a member whose place is taken", "member", old.ID, "peer", old.Address)
-	err := j.change(ctx, func(r *raft.Raft, prev uint64) raft.IndexFuture { return r.RemoveServer(old.ID, prev, 0) })
-	if err != nil {
-		return err
-	}
-	if err := j.node.awaitConfiguration(ctx, j.group.index); err != nil {
+	if err := j.node.takeOut(ctx, j.group, old); err != nil {
 		return err
 	}
 	j.group = j.node.machine.view().group

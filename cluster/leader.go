@@ -31,7 +31,7 @@ func (n *Node) watchLeadership(notify <-chan bool) {
 			return
 		case leads := <-notify:
 			end()
-			n.stats.leaderChanges.Add(1)
+			n.stats.leadership.Inc()
 			if !leads {
 				continue
 			}
@@ -78,9 +78,12 @@ func (n *Node) leadTerm(done, before <-chan struct{}) {
 		n.admitFounders(ctx)
 		n.promoteNewcomers(ctx)
 	}()
+	raising := make(chan struct{})
+	go func() { defer close(raising); n.raiseLevel(ctx, term) }()
 	n.cfg.Lead(ctx, Leadership{Node: n, Term: term})
 	cancel()
 	<-admitting
+	<-raising
 }
 
 // firstEntry returns the term in which this node has applied a no-op of its own.

@@ -21,9 +21,15 @@ const (
 	msgConfirm = 4
 	msgPropose = 5
 	msgStatus  = 6
-	msgApp     = 7 // for the layer above
-	msgMember  = 8 // change who belongs to the group; to the leader
-	msgJoin    = 9 // a newcomer asks any member to be admitted
+	msgApp     = 7  // for the layer above
+	msgMember  = 8  // change who belongs to the group; to the leader
+	msgJoin    = 9  // a newcomer asks any member to be admitted
+	msgRemoved = 10 // to a member that was removed: a StatusReply that shows it
+
+	// A member that does not reach the leader asks another one to pass a message of
+	// the layer above on; what was passed on goes no further.
+	msgPass   = 11
+	msgPassed = 12
 )
 
 // answer status of C connections
@@ -36,6 +42,7 @@ const (
 	statusNotServed = 5 // the connection is not good for this kind
 	statusRefused   = 6 // payload says why; nothing was changed
 	statusLate      = 7 // came after its deadline; nothing was done
+	statusTooNew    = 8 // payload says why; nothing was logged
 )
 
 const (

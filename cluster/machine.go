@@ -6,8 +6,10 @@ import (
 	"io"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/raft"
+	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/protobuf/proto"
 
 	"namesrv/cluster/clusterpb"
@@ -23,6 +25,7 @@ type machine struct {
 	member  string
 	applied *applied
 	fail    func(error)
+	took    prometheus.Observer // of one entry; nil: nobody asks
 
 	// ownNoop is the term of the last no-op of this member that was applied: from
 	// then on everything committed before that term is in the tables.
@@ -35,6 +38,7 @@ type machine struct {
 	formed bool
 	peers  map[string]*clusterpb.Peer
 	group  membership
+	lvl    uint32        // feature level; 0 = the first
 	news   chan struct{} // closed and replaced when uuid, formed, peers or members changed
 	broken error
 }
@@ -57,7 +61,11 @@ func (m *machine) Apply(l *raft.Log) any {
 	if err := m.isBroken(); err != nil {
 		return applyResult{err: err}
 	}
+	began := time.Now()
 	res, err := m.applyEntry(l)
+	if m.took != nil {
+		m.took.Observe(time.Since(began).Seconds())
+	}
 	if err != nil {
 		m.breakWith(fmt.Errorf("log entry %d: %w", l.Index, err))
 		return applyResult{err: err}
@@ -73,6 +81,9 @@ func (m *machine) applyEntry(l *raft.Log) (applyResult, error) {
 	}
 	if e.Term != 0 && e.Term != l.Term {
 		return applyResult{err: ErrFenced}, nil
+	}
+	if e.Version > envelopeVersion {
+		return applyResult{}, nil // it may be skipped, or decodeEnvelope would not have taken it
 	}
 	switch e.Kind {
 	case clusterpb.Envelope_KIND_APP:
@@ -90,6 +101,11 @@ func (m *machine) applyEntry(l *raft.Log) (applyResult, error) {
 		return applyResult{}, nil
 	case clusterpb.Envelope_KIND_REPLACE:
 		return applyResult{}, m.applyReplace(e.Payload)
+	case clusterpb.Envelope_KIND_LEVEL:
+		return applyResult{}, m.applyLevel(e.Payload)
+	}
+	if e.Ignorable {
+		return applyResult{}, nil
 	}
 	return applyResult{}, fmt.Errorf("%w (kind %d)", errUnknownEntry, e.Kind)
 }
@@ -178,6 +194,7 @@ type view struct {
 	formed bool
 	peers  map[string]*clusterpb.Peer
 	group  membership
+	level  uint32
 	news   <-chan struct{}
 }
 
@@ -188,7 +205,7 @@ func (m *machine) view() view {
 	for id, p := range m.peers {
 		peers[id] = p // never changed once stored
 	}
-	return view{uuid: m.uuid, formed: m.formed, peers: peers, group: m.group, news: m.news}
+	return view{uuid: m.uuid, formed: m.formed, peers: peers, group: m.group, level: m.lvl, news: m.news}
 }
 
 func (m *machine) isBroken() error {
@@ -217,14 +234,21 @@ func (m *machine) Snapshot() (raft.FSMSnapshot, error) {
 func (m *machine) Restore(rc io.ReadCloser) error {
 	defer rc.Close()
 	st, err := readState(rc)
-	if err != nil {
-		return fmt.Errorf("restore snapshot: %w", err)
+	if err == nil {
+		err = tooOldFor(st.Level, m.app.Knows())
 	}
-	if err := m.app.Restore(rc); err != nil {
-		return fmt.Errorf("restore snapshot: %w", err)
+	if err == nil {
+		err = m.app.Restore(rc)
+	}
+	if err != nil {
+		err = fmt.Errorf("restore snapshot: %w", err)
+		if errors.Is(err, errTooOld) || errors.Is(err, ErrNewerSnapshot) {
+			m.breakWith(err) // Raft would only log it and try again
+		}
+		return err
 	}
 	m.change(func() {
-		m.uuid, m.formed = st.Uuid, st.Formed
+		m.uuid, m.formed, m.lvl = st.Uuid, st.Formed, st.Level
 		m.peers = make(map[string]*clusterpb.Peer, len(st.Peers))
 		for _, p := range st.Peers {
 			m.peers[p.Member] = p

@@ -69,6 +69,7 @@ func (m *mux) open(t *trackedConn) {
 		c.Close()
 		return
 	}
+	m.know(t, w)
 	if w.kind == connCommands {
 		m.commands(c, w)
 		c.Close()
@@ -89,6 +90,27 @@ func (m *mux) track(c *trackedConn) bool {
 	}
 	m.conns[c] = struct{}{}
 	return true
+}
+
+// know notes whose connection one is.
+func (m *mux) know(t *trackedConn, w welcomed) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if w.trusted {
+		t.who = w
+	}
+}
+
+// others are the open connections of a member's processes but the given one.
+func (m *mux) others(member string, instance uint64) (conns []net.Conn) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for c := range m.conns {
+		if t, ok := c.(*trackedConn); ok && t.who.from == member && t.who.instance != instance {
+			conns = append(conns, c)
+		}
+	}
+	return conns
 }
 
 // close stops accepting and cuts every connection.
@@ -114,6 +136,7 @@ func (m *mux) close() {
 type trackedConn struct {
 	net.Conn
 	mux *mux
+	who welcomed // guarded by mux.mu; zero before the handshake, and for who is not trusted
 }
 
 func (t *trackedConn) Close() error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"slices"
@@ -30,11 +31,15 @@ type Node struct {
 	mux     *mux
 	peers   *peers
 	started time.Time
-	applied applied
-	machine *machine
-	reach   *reach
-	lead    *rounds // confirmations that this node gives as leader
-	follow  *rounds // confirmations that it fetches from the leader
+	// instance tells this process from another one with the same member id.
+	instance uint64
+	applied  applied
+	machine  *machine
+	told     advertised // by other members in handshakes
+	reach    *reach
+	said     *changes
+	lead     *rounds // confirmations that this node gives as leader
+	follow   *rounds // confirmations that it fetches from the leader
 
 	ids       atomic.Pointer[identity]
 	rt        atomic.Pointer[running]
@@ -45,7 +50,12 @@ type Node struct {
 	alone     atomic.Bool  // the configuration holds this member only; good while changing is 0
 	changing  atomic.Int32 // changes of the configuration that may be under way; all go through this node
 	removed   atomic.Bool
-	stats     counters
+	// toldRemoved takes the index of a configuration without this member, as another
+	// one told it.
+	toldRemoved chan uint64
+	stats       *counters
+
+	tooOld atomic.Pointer[error] // why its cluster cannot take this binary
 
 	failOnce  sync.Once
 	failed    chan struct{}
@@ -86,17 +96,19 @@ func Open(cfg Config) (*Node, error) {
 }
 
 func newNode(cfg Config, lock *os.File, id identity) *Node {
-	n := &Node{cfg: cfg, log: cfg.Logger, started: time.Now(), lock: lock, admitted: make(chan struct{}), failed: make(chan struct{})}
+	n := &Node{cfg: cfg, log: cfg.Logger, started: time.Now(), instance: rand.Uint64(), lock: lock, admitted: make(chan struct{}), failed: make(chan struct{}), toldRemoved: make(chan uint64, 1), stats: newCounters()}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	n.ids.Store(&id)
 	n.mux = &mux{listener: cfg.Listener, tls: cfg.TLS, welcome: n.welcome, commands: n.serveCommands,
 		raft: make(chan net.Conn), done: make(chan struct{}), conns: make(map[net.Conn]struct{}), log: n.log}
 	n.peers = newPeers(n)
 	n.machine = newMachine(cfg.Machine, id, &n.applied, n.fail)
+	n.machine.took = n.stats.applied
+	n.said = &changes{log: n.log, last: n.lastEntry}
 	n.reach = newReach(n.ctx, n.tryConfirm)
 	n.wg.Go(n.reach.tick)
-	n.lead = &rounds{ctx: n.ctx, do: n.confirmAsLeader}
-	n.follow = &rounds{ctx: n.ctx, do: n.confirmAtLeader}
+	n.lead = &rounds{ctx: n.ctx, do: n.confirmAsLeader, stats: n.stats.lead}
+	n.follow = &rounds{ctx: n.ctx, do: n.confirmAtLeader, stats: n.stats.follow}
 	return n
 }
 
@@ -104,6 +116,9 @@ func (n *Node) begin() error {
 	id := n.identity()
 	switch {
 	case id.UUID != "":
+		if err := n.checkTwin(); err != nil {
+			return err
+		}
 		others := slices.DeleteFunc(slices.Clone(n.cfg.Join), func(addr string) bool { return addr == n.cfg.Advertise })
 		unanswered, err := n.compareClusters(others)
 		if err != nil {
@@ -112,7 +127,11 @@ func (n *Node) begin() error {
 		if len(unanswered) == len(others) {
 			n.wg.Go(func() { n.compareLater(unanswered) })
 		}
-		return n.startRaft("")
+		if err := n.startRaft(""); err != nil {
+			return err
+		}
+		n.wg.Go(n.compareList)
+		return nil
 	case n.cfg.Single:
 		return n.startRaft(newUUID())
 	}
@@ -140,9 +159,9 @@ func (n *Node) startRaft(newUUID string) error {
 	trans := newTransport(n.ctx, raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream:                &stream{node: n, addr: raftAddr(n.cfg.Advertise), closed: make(chan struct{})},
 		ServerAddressProvider: provider{node: n},
-		MaxPool:               3,
+		MaxPool:               transportPool,
 		Timeout:               transportTimeout,
-		Logger:                n.log.Named("raft-net"),
+		Logger:                calmLogger{Logger: n.log.Named("raft-net")},
 	}))
 	if newUUID != "" {
 		err := d.bootstrap(rc, trans, n.cfg.Advertise)
@@ -154,11 +173,17 @@ func (n *Node) startRaft(newUUID string) error {
 			return errors.Join(fmt.Errorf("begin a cluster: %w", err), d.bolt.Close())
 		}
 	}
+	rc.Logger = calmLogger{n.log.Named("raft"), n.said.lost}
 	r, err := raft.NewRaft(rc, n.machine, cache, d.guard, d.snapshots, trans)
 	if err != nil {
 		trans.close()
+		if broken := n.machine.isBroken(); broken != nil {
+			err = broken // Raft only says that no snapshot could be used
+		}
 		return errors.Join(fmt.Errorf("start Raft: %w", err), d.bolt.Close())
 	}
+	r.RegisterObserver(raft.NewObserver(nil, false, n.stats.observe))
+	r.RegisterObserver(raft.NewObserver(nil, false, n.said.observe))
 	n.rt.Store(&running{raft: r, trans: trans, disk: d})
 	if members := len(r.GetConfiguration().Configuration().Servers); n.identity().Alone && members == 1 && n.cfg.Expect > 1 {
 		return fmt.Errorf("%w: %s holds a cluster of one that was begun without --join: start it without --bootstrap-expect and --join and let the others join it, or empty the directory", ErrOtherCluster, n.cfg.DataDir)
@@ -177,6 +202,15 @@ func (n *Node) startRaft(newUUID string) error {
 func (n *Node) clock() time.Duration { return time.Since(n.started) }
 
 func (n *Node) identity() identity { return *n.ids.Load() }
+
+// lastEntry is where the log of this member ends; 0 before there is one.
+func (n *Node) lastEntry() (term, index uint64) {
+	r := n.raft()
+	if r == nil {
+		return 0, 0
+	}
+	return r.CurrentTerm(), r.LastIndex()
+}
 
 // raft returns nil until this directory belongs to a cluster.
 func (n *Node) raft() *raft.Raft {
@@ -224,7 +258,7 @@ func (n *Node) HandOver(ctx context.Context) error {
 	if r == nil || r.State() != raft.Leader || isLoneVoter(r.GetConfiguration().Configuration(), n.identity().MemberID) {
 		return nil
 	}
-	return await(ctx, r.LeadershipTransfer())
+	return n.transfer(ctx, toAnyone)
 }
 
 // shutdownLimit is how long Raft may take to stop; a disk that hangs holds it up.
@@ -248,7 +282,7 @@ func (n *Node) close() error {
 		rt.trans.close()
 		ctx, cancel := context.WithTimeout(context.Background(), shutdownLimit)
 		defer cancel()
-		if err := await(ctx, rt.raft.Shutdown()); err != nil {
+		if err := await(ctx, nil, rt.raft.Shutdown(), nil); err != nil {
 			return fmt.Errorf("stop Raft: %w", err) // its disk may still be in use
 		}
 		errs = append(errs, rt.disk.bolt.Close())

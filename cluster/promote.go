@@ -51,13 +51,17 @@ func (n *Node) promoteNewcomers(ctx context.Context) {
 // leader takes the next.
 func (n *Node) promote(ctx context.Context, g membership, s raft.Server) {
 	if old, ok := serverOf(g.conf, g.replacing[string(s.ID)]); ok && len(n.reachable(ctx, []raft.Server{old})) == 0 {
-		n.step(ctx, g, "remove the member whose place is taken", old, func(r *raft.Raft, prev uint64) raft.IndexFuture {
-			return r.RemoveServer(old.ID, prev, 0)
-		})
+		n.removeReplaced(ctx, g, old)
 		return
 	}
-	n.step(ctx, g, "give a newcomer its vote", s, func(r *raft.Raft, prev uint64) raft.IndexFuture {
-		return r.AddVoter(s.ID, s.Address, prev, 0)
+	n.step(ctx, "give a newcomer its vote", s, func(ctx context.Context) error {
+		err := n.changeMembersAt(ctx, g.index, func(r *raft.Raft, prev uint64) raft.IndexFuture {
+			return r.AddVoter(s.ID, s.Address, prev, 0)
+		})
+		if err != nil {
+			return err
+		}
+		return n.awaitConfiguration(ctx, g.index)
 	})
 }
 
@@ -77,21 +81,19 @@ func (n *Node) finishReplacing(ctx context.Context, g membership, s raft.Server)
 		}
 		return
 	}
-	n.step(ctx, g, "remove the member whose place is taken", old, func(r *raft.Raft, prev uint64) raft.IndexFuture {
-		return r.RemoveServer(old.ID, prev, 0)
-	})
+	n.removeReplaced(ctx, g, old)
 }
 
-// step makes one configuration change and waits until it shows, so that the next
-// look does not repeat it.
-func (n *Node) step(ctx context.Context, g membership, what string, s raft.Server, do func(r *raft.Raft, prev uint64) raft.IndexFuture) {
+func (n *Node) removeReplaced(ctx context.Context, g membership, old raft.Server) {
+	n.step(ctx, "remove the member whose place is taken", old, func(ctx context.Context) error { return n.takeOut(ctx, g, old) })
+}
+
+// step makes one configuration change. The change waits until it shows, so that the
+// next look does not repeat it.
+func (n *Node) step(ctx context.Context, what string, s raft.Server, change func(ctx context.Context) error) {
 	ctx, cancel := context.WithTimeout(ctx, memberLimit)
 	defer cancel()
-	err := n.changeMembersAt(ctx, g.index, do)
-	if err == nil {
-		err = n.awaitConfiguration(ctx, g.index)
-	}
-	if err != nil {
+	if err := change(ctx); err != nil {
 		if ctx.Err() == nil {
 			n.log.Warn(what, "member", s.ID, "error", err)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -15,29 +16,34 @@ import (
 // Propose puts a command into the log, here or with one hop to the leader, and
 // returns its result once this peer's own state machine has applied it.
 //
-// ErrNoLeader and ErrTooLarge say that it was surely not applied. After
+// ErrNoLeader, ErrTooLarge and ErrTooNew say that it was surely not applied. After
 // ErrUnknownOutcome, or the context's error, it may have been, or may still be;
 // it is never sent twice.
 func (n *Node) Propose(ctx context.Context, command []byte) ([]byte, error) {
-	raw, err := encodeEnvelope(&clusterpb.Envelope{Kind: clusterpb.Envelope_KIND_APP, Payload: command})
-	if err != nil {
-		return nil, err
+	began := time.Now()
+	e, err := encodeEnvelope(n.envelopeOf(command))
+	var res []byte
+	if err == nil {
+		res, err = n.propose(ctx, e)
 	}
-	return n.propose(ctx, raw)
+	n.stats.proposal(began, err)
+	return res, err
 }
 
 // ProposeInTerm is Propose without the hop, for what a leader decides: the
 // command has no effect (ErrFenced) unless it is committed in that very term.
 func (n *Node) ProposeInTerm(ctx context.Context, term uint64, command []byte) ([]byte, error) {
-	raw, err := encodeEnvelope(&clusterpb.Envelope{Kind: clusterpb.Envelope_KIND_APP, Payload: command, Term: term})
+	envelope := n.envelopeOf(command)
+	envelope.Term = term
+	e, err := encodeEnvelope(envelope)
 	if err != nil {
 		return nil, err
 	}
-	_, res, err := n.applyHere(ctx, raw)
+	_, res, err := n.applyHere(ctx, e)
 	return res, err
 }
 
-func (n *Node) propose(ctx context.Context, raw []byte) ([]byte, error) {
+func (n *Node) propose(ctx context.Context, e entry) ([]byte, error) {
 	for {
 		if n.removed.Load() {
 			return nil, ErrRemoved
@@ -45,7 +51,7 @@ func (n *Node) propose(ctx context.Context, raw []byte) ([]byte, error) {
 		if n.reach.gone() {
 			return nil, ErrNoLeader
 		}
-		index, res, err := n.proposeOnce(ctx, raw)
+		index, res, err := n.proposeOnce(ctx, e)
 		if err == nil {
 			n.reach.ok()
 			if err := n.applied.wait(ctx, index); err != nil {
@@ -74,22 +80,22 @@ func (n *Node) awaitLeader(ctx context.Context) error {
 	return err
 }
 
-func (n *Node) proposeOnce(ctx context.Context, raw []byte) (uint64, []byte, error) {
+func (n *Node) proposeOnce(ctx context.Context, e entry) (uint64, []byte, error) {
 	r := n.raft()
 	if r == nil {
 		return 0, nil, ErrNoLeader
 	}
 	if r.State() == raft.Leader {
-		return n.applyHere(ctx, raw)
+		return n.applyHere(ctx, e)
 	}
-	a, err := n.callLeader(ctx, msgPropose, raw)
+	a, err := n.callLeader(ctx, msgPropose, e.raw)
 	if errors.Is(err, errNotSent) {
 		return 0, nil, fmt.Errorf("%w: %w", ErrNoLeader, err)
 	}
 	if err != nil {
 		return 0, nil, fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
 	}
-	n.stats.forwarded.Add(1)
+	n.stats.forwarded.Inc()
 	return readProposeReply(a)
 }
 
@@ -105,16 +111,21 @@ func readProposeReply(a answer) (uint64, []byte, error) {
 		return 0, nil, fmt.Errorf("%w: %s", ErrNoLeader, a.payload)
 	case statusTooLarge:
 		return 0, nil, ErrTooLarge
+	case statusTooNew:
+		return 0, nil, fmt.Errorf("%w%s", ErrTooNew, strings.TrimPrefix(string(a.payload), ErrTooNew.Error()))
 	}
 	return 0, nil, fmt.Errorf("%w: %s", ErrUnknownOutcome, a.payload)
 }
 
 // applyHere hands an entry to the local Raft and waits for its result, no longer
 // than the context lasts: some of Raft's futures never answer after a shutdown.
-func (n *Node) applyHere(ctx context.Context, raw []byte) (uint64, []byte, error) {
+func (n *Node) applyHere(ctx context.Context, e entry) (uint64, []byte, error) {
 	r := n.raft()
 	if r == nil || n.ctx.Err() != nil {
 		return 0, nil, ErrNoLeader
+	}
+	if err := n.checkLevel(e.needs); err != nil {
+		return 0, nil, err
 	}
 	enqueue := time.Second
 	if d, ok := ctx.Deadline(); ok {
@@ -123,21 +134,12 @@ func (n *Node) applyHere(ctx context.Context, raw []byte) (uint64, []byte, error
 	if enqueue <= 0 {
 		return 0, nil, fmt.Errorf("%w: %w", ErrNoLeader, context.DeadlineExceeded)
 	}
-	f := r.ApplyLog(raft.Log{Data: raw}, enqueue)
-	done := make(chan error, 1)
-	go func() { done <- f.Error() }()
-	select {
-	case err := <-done:
-		if err != nil {
-			return 0, nil, translate(err)
-		}
-		res := f.Response().(applyResult)
-		return f.Index(), res.result, res.err
-	case <-ctx.Done():
-		return 0, nil, fmt.Errorf("%w: %w", ErrUnknownOutcome, ctx.Err())
-	case <-n.ctx.Done():
-		return 0, nil, fmt.Errorf("%w: %w", ErrUnknownOutcome, ErrStopped)
+	f := r.ApplyLog(raft.Log{Data: e.raw}, enqueue)
+	if err := await(ctx, n.ctx.Done(), f, nil); err != nil {
+		return 0, nil, translate(err)
 	}
+	res := f.Response().(applyResult)
+	return f.Index(), res.result, res.err
 }
 
 // translate keeps apart what surely was not applied and what nobody can know.

@@ -9,9 +9,10 @@ import (
 
 // transport is Raft's network transport with one door more: a lone voter is told
 // at its start to stand for election now, instead of first waiting out an
-// election timeout that no leader could end.
+// election timeout that no leader could end. What Raft replicates goes through calls.
 type transport struct {
 	*raft.NetworkTransport
+	calls   calls
 	consume chan raft.RPC
 	wg      sync.WaitGroup
 	stop    context.CancelFunc

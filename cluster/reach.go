@@ -10,6 +10,7 @@ import (
 const (
 	noLeaderLimit = 2 * time.Second // of running time; after it nobody waits for a leader any more
 	reachTick     = 100 * time.Millisecond
+	reachSoon     = 5 * time.Millisecond // the first try after a loss; each pause after it is twice as long, up to reachTick
 )
 
 // reach knows since when no leader could be reached, in running time: a process
@@ -18,24 +19,29 @@ type reach struct {
 	ctx context.Context
 	try func(context.Context) error
 
-	quiet atomic.Bool // not failing; spares those who read the lock
+	quiet atomic.Bool   // not failing; spares those who read the lock
+	soon  chan struct{} // one place: a leader was lost just now
 
 	mu      sync.Mutex // guards the fields below
 	running time.Duration
 	failing bool
 	since   time.Duration
 	back    chan struct{} // closed when a leader is reached again
+
+	left chan struct{} // closed when this member was removed
 }
 
 func newReach(ctx context.Context, try func(context.Context) error) *reach {
-	r := &reach{ctx: ctx, try: try, back: make(chan struct{})}
+	r := &reach{ctx: ctx, try: try, back: make(chan struct{}), left: make(chan struct{}), soon: make(chan struct{}, 1)}
 	r.quiet.Store(true)
 	return r
 }
 
-// tick counts running time, and asks for the leader while none is reached.
+// tick counts running time, and asks for the leader while none is reached: at
+// first often, since a leader that hands over is replaced within milliseconds.
 func (r *reach) tick() {
-	t := time.NewTicker(reachTick)
+	pause := reachTick
+	t := time.NewTimer(pause)
 	defer t.Stop()
 	trying := make(chan struct{}, 1)
 	last := time.Now()
@@ -44,7 +50,13 @@ func (r *reach) tick() {
 		case <-r.ctx.Done():
 			trying <- struct{}{} // waits for a try that is under way
 			return
+		case <-r.soon:
+			pause = reachSoon
+			t.Reset(pause)
+			continue
 		case <-t.C:
+			pause = min(2*pause, reachTick)
+			t.Reset(pause)
 		}
 		now := time.Now()
 		if r.advance(now.Sub(last)) {
@@ -100,6 +112,10 @@ func (r *reach) lost(took time.Duration) <-chan struct{} {
 	if !r.failing {
 		r.failing, r.since = true, r.running-min(took, roundLimit)
 		r.quiet.Store(false)
+		select {
+		case r.soon <- struct{}{}:
+		default:
+		}
 	}
 	return r.back
 }
@@ -115,7 +131,8 @@ func (r *reach) gone() bool {
 }
 
 // await waits for a leader after a try that failed: nil when one is back,
-// ErrNoLeader when none was reached for noLeaderLimit.
+// ErrNoLeader when none was reached for noLeaderLimit, ErrRemoved when none will be
+// any more.
 func (r *reach) await(ctx context.Context, took time.Duration) error {
 	back := r.lost(took)
 	t := time.NewTicker(reachTick / 2)
@@ -127,6 +144,8 @@ func (r *reach) await(ctx context.Context, took time.Duration) error {
 		select {
 		case <-back:
 			return nil
+		case <-r.left:
+			return ErrRemoved
 		case <-t.C:
 		case <-ctx.Done():
 			return ctx.Err()

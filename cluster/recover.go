@@ -150,6 +150,9 @@ func (o *offline) rewrite(cfg RecoverConfig, found Survey, uuid, advertise strin
 	_, trans := raft.NewInmemTransport(raft.ServerAddress(advertise))
 	defer trans.Close()
 	if err := raft.RecoverCluster(rc, rec, o.disk.bolt, o.disk.bolt, o.disk.snapshots, trans, conf); err != nil {
+		if broken := m.isBroken(); broken != nil {
+			err = broken // Raft only says that no snapshot could be used
+		}
 		return fmt.Errorf("recover: %w", err)
 	}
 	return nil

@@ -36,9 +36,7 @@ func (n *Node) removeHere(ctx context.Context, req *clusterpb.Remove) (*clusterp
 		return nil, n.giveUpOffice(ctx, reachable)
 	}
 	n.log.Info("removing a member", "member", target.ID, "voters", len(left), "force", req.Force)
-	return reply, memberError(n.changeMembersAt(ctx, g.index, func(r *raft.Raft, prev uint64) raft.IndexFuture {
-		return r.RemoveServer(target.ID, prev, 0)
-	}))
+	return reply, n.takeOut(ctx, g, target)
 }
 
 // giveUpOffice hands leadership over, so that the next leader can remove this one
@@ -105,12 +103,11 @@ func (n *Node) reachable(ctx context.Context, servers []raft.Server) []raft.Serv
 func (n *Node) transferHere(ctx context.Context, req *clusterpb.Transfer) (*clusterpb.MemberReply, error) {
 	conf := n.machine.view().group.conf
 	self := n.identity()
-	r := n.raft()
 	if req.To == "" {
 		if len(votersOf(conf)) < 2 {
 			return nil, fmt.Errorf("%w: there is no other voter", ErrRefused)
 		}
-		if err := await(ctx, r.LeadershipTransfer()); err != nil {
+		if err := n.transfer(ctx, toAnyone); err != nil {
 			return nil, transferError(err)
 		}
 		return &clusterpb.MemberReply{Outcome: OutcomeLeads}, nil
@@ -129,30 +126,17 @@ func (n *Node) transferHere(ctx context.Context, req *clusterpb.Transfer) (*clus
 	case len(n.reachable(ctx, []raft.Server{target})) == 0:
 		return nil, fmt.Errorf("%w: %s cannot be reached from the leader, %s", ErrRefused, reply.Node, self.NodeID)
 	}
-	return reply, transferError(await(ctx, r.LeadershipTransferToServer(target.ID, target.Address)))
+	return reply, transferError(n.transfer(ctx, func(r *raft.Raft) raft.Future { return r.LeadershipTransferToServer(target.ID, target.Address) }))
 }
 
 func transferError(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), errors.Is(err, ErrStopped):
 		return fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
 	case errors.Is(err, raft.ErrNotLeader):
 		return fmt.Errorf("%w: %w", ErrNoLeader, err)
 	}
 	return fmt.Errorf("%w: leadership was not handed over: %w", ErrRefused, err)
-}
-
-// await waits for one of Raft's futures no longer than the context lasts: some
-// never answer after a shutdown.
-func await(ctx context.Context, f raft.Future) error {
-	done := make(chan error, 1)
-	go func() { done <- f.Error() }()
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -33,11 +33,9 @@ func (n *Node) watchMembership() {
 	defer t.Stop()
 	for {
 		v := n.machine.view()
-		if v.group.since != n.identity().Since {
-			if err := n.changeIdentity(func(id *identity) { id.Since = v.group.since }); err != nil {
-				n.fail(err)
-				return
-			}
+		if err := n.rememberGroup(v.group); err != nil {
+			n.fail(err)
+			return
 		}
 		if v.group.without(n.identity().MemberID) {
 			n.leave(v.group.index)
@@ -48,6 +46,9 @@ func (n *Node) watchMembership() {
 			return
 		case <-v.news:
 			continue
+		case index := <-n.toldRemoved:
+			n.leave(index)
+			return
 		case <-t.C:
 		}
 		if index := n.askWhetherRemoved(v.group); index > 0 {
@@ -60,10 +61,14 @@ func (n *Node) watchMembership() {
 // leave ends this member's life in the group.
 func (n *Node) leave(index uint64) {
 	n.removed.Store(true)
+	close(n.reach.left) // those who wait for a leader wait no longer
 	if err := n.changeIdentity(func(id *identity) { id.Removed = true }); err != nil {
 		n.log.Error("note that this peer was removed", "error", err)
 	}
 	n.log.Warn("removed from the cluster: this peer stops", "member", n.identity().MemberID, "index", index)
+	if n.cfg.Removed != nil {
+		n.cfg.Removed()
+	}
 	select {
 	case <-time.After(farewell):
 	case <-n.ctx.Done():
@@ -86,7 +91,7 @@ func (n *Node) askWhetherRemoved(g membership) uint64 {
 	for _, s := range n.otherServers(g) {
 		asking.Go(func() {
 			st, err := n.statusOf(n.ctx, s, 0)
-			if err != nil || st.ConfigurationIndex <= g.since || slices.Contains(st.Members, self) {
+			if err != nil || !leavesOut(st, g.since, self) {
 				return
 			}
 			mu.Lock()
@@ -96,6 +101,56 @@ func (n *Node) askWhetherRemoved(g membership) uint64 {
 	}
 	asking.Wait()
 	return found
+}
+
+// leavesOut says whether another member shows a committed configuration without
+// self that is newer than one, at log index since, that held it.
+func leavesOut(st *clusterpb.StatusReply, since uint64, self string) bool {
+	return since > 0 && st.ConfigurationIndex > since && !slices.Contains(st.Members, self)
+}
+
+// takeOut removes a member from the configuration that g tells, and lets it know.
+func (n *Node) takeOut(ctx context.Context, g membership, s raft.Server) error {
+	err := memberError(n.changeMembersAt(ctx, g.index, func(r *raft.Raft, prev uint64) raft.IndexFuture {
+		return r.RemoveServer(s.ID, prev, 0)
+	}))
+	if err != nil {
+		return err
+	}
+	if err := n.awaitConfiguration(ctx, g.index); err != nil {
+		return err
+	}
+	n.tellRemoved(ctx, s)
+	return nil
+}
+
+// tellRemoved tells a member that it was removed, so that nobody waits for an answer
+// of it. One that is not reached finds out by itself.
+func (n *Node) tellRemoved(ctx context.Context, s raft.Server) {
+	ctx, cancel := context.WithTimeout(ctx, statusLimit)
+	defer cancel()
+	raw, err := proto.Marshal(n.ownStatus())
+	if err == nil {
+		_, err = n.peers.call(ctx, string(s.ID), string(s.Address), msgRemoved, raw)
+	}
+	if err != nil {
+		n.log.Debug("a removed member was not told", "member", s.ID, "error", err)
+	}
+}
+
+// serveRemoved takes the word of another member, which shows the configuration.
+func (n *Node) serveRemoved(payload []byte) answer {
+	st := new(clusterpb.StatusReply)
+	if err := proto.Unmarshal(payload, st); err != nil {
+		return answer{status: statusError, payload: []byte(err.Error())}
+	}
+	if leavesOut(st, n.machine.view().group.since, n.identity().MemberID) {
+		select {
+		case n.toldRemoved <- st.ConfigurationIndex:
+		default: // it was told before
+		}
+	}
+	return answer{}
 }
 
 // otherServers are all members that this one has a way to: of the committed

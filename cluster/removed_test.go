@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/raft"
+	"google.golang.org/protobuf/proto"
 
 	"namesrv/cluster/clusterpb"
 )
@@ -76,6 +78,41 @@ func TestRemovedWhileStopped(t *testing.T) {
 	rest[0].Close()
 	cut(t, rest[0], nodes...)
 	wantRemoved(t, reopen(t, rest[0]))
+}
+
+// TestRemovedIsTold promises that a member believes another one that shows it a newer configuration without it, while
+// it still hears its leader, and nothing else.
+func TestRemovedIsTold(t *testing.T) {
+	nodes := three(t)
+	leader, rest := leaderOf(t, nodes...)
+	eventually(t, "it knows that it is a member", func() bool { return rest[0].Node.machine.view().group.since > 0 })
+	g := rest[0].Node.machine.view().group
+	tell := func(index uint64, members ...string) {
+		t.Helper()
+		raw, err := proto.Marshal(&clusterpb.StatusReply{ConfigurationIndex: index, Members: members})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a, err := leader.peers.call(soon(t), rest[0].MemberID(), rest[0].cfg.Advertise, msgRemoved, raw); err != nil || a.status != statusOK {
+			t.Fatalf("told: %d %q, %v", a.status, a.payload, err)
+		}
+	}
+	tell(g.since, leader.MemberID())
+	tell(g.index+1, leader.MemberID(), rest[0].MemberID())
+	if len(rest[0].toldRemoved) > 0 || rest[0].removed.Load() {
+		t.Error("it believes an older configuration, or one that has it")
+	}
+	tell(g.index+1, leader.MemberID())
+	wantRemoved(t, rest[0])
+}
+
+// TestWaitingEndsWithRemoval promises that nobody who waits for a leader waits on at a removed member.
+func TestWaitingEndsWithRemoval(t *testing.T) {
+	r := newReach(t.Context(), func(context.Context) error { return ErrNoLeader })
+	close(r.left)
+	if err := r.await(soon(t), 0); !errors.Is(err, ErrRemoved) {
+		t.Errorf("%v, want ErrRemoved", err)
+	}
 }
 
 func TestUnreachableIsNotRemoved(t *testing.T) {

@@ -21,8 +21,9 @@ type outcome struct {
 // while a round runs waits for the next: the running one may have asked before
 // the question was there.
 type rounds struct {
-	ctx context.Context
-	do  func(ctx context.Context, heard []heardKey) (outcome, error)
+	ctx   context.Context
+	do    func(ctx context.Context, heard []heardKey) (outcome, error)
+	stats roundCounters
 
 	mu      sync.Mutex // guards the fields below
 	next    *round
@@ -31,6 +32,7 @@ type rounds struct {
 
 type round struct {
 	heard []heardKey
+	asked int           // how many wait for it
 	done  chan struct{} // closed when out and err are set
 	out   outcome
 	err   error
@@ -44,6 +46,7 @@ func (r *rounds) join(ctx context.Context, heard ...heardKey) (outcome, error) {
 	}
 	mine := r.next
 	mine.heard = append(mine.heard, heard...)
+	mine.asked++
 	if !r.running {
 		r.running = true
 		go r.run()
@@ -69,8 +72,10 @@ func (r *rounds) run() {
 		}
 		r.mu.Unlock()
 		ctx, cancel := context.WithTimeout(r.ctx, roundLimit)
+		began := time.Now()
 		cur.out, cur.err = r.do(ctx, cur.heard)
 		cancel()
 		close(cur.done)
+		r.stats.round(cur, time.Since(began))
 	}
 }

@@ -53,6 +53,9 @@ func (n *Node) serveCommands(c net.Conn, who welcomed) {
 			s.reply(id, s.term())
 			continue
 		}
+		if who.trusted {
+			n.said.heard(who.from)
+		}
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
@@ -109,12 +112,14 @@ func (s *session) serve(ctx context.Context, kind byte, left time.Duration, payl
 		return s.node.serveStatus(ctx, payload)
 	case msgMember:
 		return s.node.serveMember(ctx, payload)
+	case msgRemoved:
+		return s.node.serveRemoved(payload)
 	case msgApp:
-		out, err := s.node.cfg.Serve(s.who.from, payload)
-		if err != nil {
-			return answer{status: statusError, payload: []byte(err.Error())}
-		}
-		return answer{payload: out}
+		return s.node.serveApp(s.who.from, payload)
+	case msgPass:
+		return s.node.servePass(ctx, s.who.from, payload)
+	case msgPassed:
+		return s.node.servePassed(payload)
 	}
 	return answer{status: statusNotServed, payload: []byte("unknown kind of message")}
 }
@@ -142,11 +147,14 @@ func (n *Node) servePropose(ctx context.Context, raw []byte) answer {
 	if len(raw) > MaxCommand {
 		return answer{status: statusTooLarge}
 	}
-	if _, err := decodeEnvelope(raw); err != nil {
+	envelope, err := decodeEnvelope(raw)
+	if err != nil {
 		return answer{status: statusError, payload: []byte(err.Error())}
 	}
-	index, res, err := n.applyHere(ctx, raw)
+	index, res, err := n.applyHere(ctx, entry{raw: raw, needs: envelope.Level})
 	switch {
+	case errors.Is(err, ErrTooNew):
+		return answer{status: statusTooNew, payload: []byte(err.Error())}
 	case errors.Is(err, ErrNoLeader):
 		return answer{status: statusNoLeader, payload: []byte(err.Error())}
 	case err != nil:
@@ -161,20 +169,4 @@ func answerOf(m proto.Message) answer {
 		return answer{status: statusError, payload: []byte(err.Error())}
 	}
 	return answer{payload: raw}
-}
-
-// AskLeader sends a message of the layer above to the leader's Config.Serve, or
-// to this node's own when it leads. It is sent once.
-func (n *Node) AskLeader(ctx context.Context, payload []byte) ([]byte, error) {
-	if n.Leads() {
-		return n.cfg.Serve(n.identity().MemberID, payload)
-	}
-	a, err := n.callLeader(ctx, msgApp, payload)
-	if err != nil {
-		return nil, err
-	}
-	if a.status != statusOK {
-		return nil, errors.New(string(a.payload))
-	}
-	return a.payload, nil
 }

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -23,6 +24,11 @@ const (
 	maxStateSize    = 16 << 20
 )
 
+// ErrNewerSnapshot is what a StateMachine wraps when it is to restore what a newer
+// binary wrote. The member then ends: Raft by itself would go on without the snapshot
+// or ask for it again and again.
+var ErrNewerSnapshot = errors.New("snapshot of a newer version")
+
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 type snapshot struct {
@@ -31,7 +37,7 @@ type snapshot struct {
 }
 
 func encodeState(v view, index uint64) []byte {
-	st := &clusterpb.State{Uuid: v.uuid, Formed: v.formed, Applied: index}
+	st := &clusterpb.State{Uuid: v.uuid, Formed: v.formed, Applied: index, Level: v.level}
 	for _, id := range slices.Sorted(maps.Keys(v.peers)) {
 		st.Peers = append(st.Peers, v.peers[id])
 	}
@@ -55,8 +61,11 @@ func readState(r io.Reader) (*clusterpb.State, error) {
 		return nil, fmt.Errorf("%w: not a namesrv snapshot", errSnapshotDamaged)
 	}
 	rest := head[len(snapshotMagic):]
-	if rest[0] != snapshotVersion {
-		return nil, fmt.Errorf("snapshot format %d, this binary knows %d: install a newer namesrv", rest[0], snapshotVersion)
+	switch {
+	case rest[0] > snapshotVersion:
+		return nil, fmt.Errorf("%w: format %d, this binary knows %d: use a newer namesrv", ErrNewerSnapshot, rest[0], snapshotVersion)
+	case rest[0] == 0:
+		return nil, fmt.Errorf("%w: format 0", errSnapshotDamaged)
 	}
 	size := binary.BigEndian.Uint32(rest[1:])
 	if size > maxStateSize {

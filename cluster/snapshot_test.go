@@ -41,13 +41,13 @@ func TestDamagedSnapshotChangesNothing(t *testing.T) {
 	var good bytes.Buffer
 	good.Write(encodeState(view{uuid: "u", formed: true}, 5))
 	good.WriteString("a\nb\n")
-	spoilt := func(at int) []byte {
+	spoilt := func(at int, bits ...byte) []byte {
 		b := bytes.Clone(good.Bytes())
-		b[at] ^= 0x55
+		b[at] ^= append(bits, 0x55)[0]
 		return b
 	}
 	tests := map[string][]byte{
-		"empty": nil, "cut": good.Bytes()[:12], "other magic": spoilt(0), "other version": spoilt(len(snapshotMagic)),
+		"empty": nil, "cut": good.Bytes()[:12], "other magic": spoilt(0), "format 0": spoilt(len(snapshotMagic), 1), "newer format": spoilt(len(snapshotMagic), 3),
 		"other length": spoilt(len(snapshotMagic) + 1), "state damaged": spoilt(len(snapshotMagic) + 10),
 	}
 	for name, raw := range tests {
@@ -76,5 +76,35 @@ func TestGuardRefusesAfterTheFirstFailure(t *testing.T) {
 	}
 	if len(told) != 1 {
 		t.Errorf("told %d times", len(told))
+	}
+}
+
+// pickyMachine says that every snapshot is of a newer binary.
+type pickyMachine struct{ *listMachine }
+
+func (pickyMachine) Restore(io.Reader) error {
+	return fmt.Errorf("tables: %w: use a newer one", ErrNewerSnapshot)
+}
+
+func TestNewerSnapshotEndsTheMember(t *testing.T) {
+	for name, tc := range map[string]struct {
+		app    StateMachine
+		format byte
+		broken bool
+	}{
+		"of the cluster": {new(listMachine), snapshotVersion + 1, true},
+		"of the tables":  {pickyMachine{new(listMachine)}, snapshotVersion, true},
+		"damaged":        {new(listMachine), 0, false}, // Raft takes the one before
+	} {
+		t.Run(name, func(t *testing.T) {
+			raw := encodeState(view{uuid: "u", formed: true}, 5)
+			raw[len(snapshotMagic)] = tc.format
+			var told error
+			m := newMachine(tc.app, identity{MemberID: "n1-1"}, new(applied), func(err error) { told = err })
+			err := m.Restore(io.NopCloser(bytes.NewReader(raw)))
+			if err == nil || errors.Is(err, ErrNewerSnapshot) != tc.broken || (told != nil) != tc.broken || (m.isBroken() != nil) != tc.broken {
+				t.Errorf("%v, told %v, broken %v", err, told, m.isBroken())
+			}
+		})
 	}
 }

@@ -3,6 +3,9 @@ package cluster
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -37,9 +40,14 @@ type Status struct {
 	Applied          uint64
 	Commit           uint64
 	LastIndex        uint64
-	Voters           int
+	Members, Voters  int
+	LastContact      time.Duration // since this peer heard from the leader; 0 at the leader, negative before the first time
+	Snapshot         uint64        // index of the last entry in the newest snapshot; 0: none
+	LogBytes         int64         // size of the log's file
 	Formed           bool
-	Linearizable     bool // a leader was reached within the last two seconds of running time
+	FeatureLevel     uint32 // what every voter's binary knows: log entries of a higher one are refused
+	Knows            uint32 // the newest level of this peer's binary
+	Linearizable     bool   // a leader was reached within the last two seconds of running time
 }
 
 const statusLimit = time.Second
@@ -125,7 +133,8 @@ func (n *Node) ownStatus() *clusterpb.StatusReply {
 // Status never waits.
 func (n *Node) Status() Status {
 	id := n.identity()
-	s := Status{ID: id.NodeID, Member: id.MemberID, UUID: id.UUID, State: "Waiting", Applied: n.applied.get(), Formed: n.machine.view().formed}
+	s := Status{ID: id.NodeID, Member: id.MemberID, UUID: id.UUID, State: "Waiting", LastContact: -time.Millisecond, Applied: n.applied.get(), Formed: n.machine.view().formed,
+		FeatureLevel: n.machine.level(), Knows: n.cfg.Machine.Knows()}
 	r := n.raft()
 	if r == nil {
 		return s
@@ -135,13 +144,29 @@ func (n *Node) Status() Status {
 	if leader != "" {
 		s.Leader = nodeOf(string(leader))
 	}
-	for _, srv := range r.GetConfiguration().Configuration().Servers {
+	servers := r.GetConfiguration().Configuration().Servers
+	s.Members = len(servers)
+	for _, srv := range servers {
 		if srv.Suffrage == raft.Voter {
 			s.Voters++
 		}
 	}
 	s.Linearizable = n.confirmed.Load() && !n.reach.gone()
+	n.measure(r, &s)
 	return s
+}
+
+// measure adds what a person on call asks of the log and of the leader.
+func (n *Node) measure(r *raft.Raft, s *Status) {
+	if last := r.LastContact(); s.State == raft.Leader.String() {
+		s.LastContact = 0
+	} else if !last.IsZero() {
+		s.LastContact = time.Since(last)
+	}
+	s.Snapshot, _ = strconv.ParseUint(r.Stats()["last_snapshot_index"], 10, 64) // always a number; only Stats tells it
+	if info, err := os.Stat(filepath.Join(n.cfg.DataDir, logFile)); err == nil {
+		s.LogBytes = info.Size()
+	}
 }
 
 // MemberIDs are the members of the newest configuration known here.
@@ -172,6 +197,9 @@ func (n *Node) AdmittedAtOpen() bool { return n.known }
 func (n *Node) NotReady(ctx context.Context) []string {
 	if n.raft() == nil {
 		return []string{"not in a cluster yet"}
+	}
+	if err := n.tooOld.Load(); err != nil {
+		return []string{(*err).Error()}
 	}
 	if _, err := n.Confirm(ctx); err != nil {
 		return []string{"not caught up with a leader: " + err.Error()}

@@ -24,7 +24,13 @@ type disk struct {
 	snapshots raft.SnapshotStore
 }
 
-func (n *Node) openDisk() (*disk, error) { return openDisk(n.cfg.DataDir, n.log, n.fail) }
+func (n *Node) openDisk() (*disk, error) {
+	d, err := openDisk(n.cfg.DataDir, n.log, n.fail)
+	if err == nil {
+		d.guard.wrote = n.stats.wrote
+	}
+	return d, err
+}
 
 func openDisk(dir string, log hclog.Logger, fail func(error)) (*disk, error) {
 	bolt, err := raftboltdb.New(raftboltdb.Options{

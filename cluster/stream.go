@@ -44,7 +44,8 @@ func (s *stream) Close() error {
 func (s *stream) Addr() net.Addr { return s.addr }
 
 // Dial tries again every 100 ms until its time is over: Raft's own back-off
-// grows to ten seconds, and a peer that came back would wait that long.
+// grows to ten seconds, and a peer that came back would wait that long. It follows a
+// member whose address is changed meanwhile, and gives up one that is removed.
 func (s *stream) Dial(target raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
 	member, addr, ok := strings.Cut(string(target), "@")
 	if !ok {
@@ -71,6 +72,11 @@ func (s *stream) Dial(target raft.ServerAddress, timeout time.Duration) (net.Con
 		case <-ctx.Done():
 			return nil, err
 		}
+		now, gone := (provider{node: s.node}).ServerAddr(raft.ServerID(member))
+		if gone != nil {
+			return nil, fmt.Errorf("%w (%w)", gone, err)
+		}
+		_, addr, _ = strings.Cut(string(now), "@")
 	}
 }
 

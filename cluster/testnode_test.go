@@ -24,8 +24,19 @@ func TestMain(m *testing.M) {
 
 // listMachine is a state machine whose state is the list of its commands.
 type listMachine struct {
+	knows uint32 // 0 = the first level
+
 	mu       sync.Mutex
 	commands []string
+}
+
+func (l *listMachine) Knows() uint32 { return max(l.knows, firstLevel) }
+
+// Needs takes the level from commands like "level 3: text".
+func (l *listMachine) Needs(c []byte) uint32 {
+	needs := uint32(firstLevel)
+	_, _ = fmt.Sscanf(string(c), "level %d:", &needs)
+	return needs
 }
 
 func (l *listMachine) Apply(_ uint64, c []byte) ([]byte, error) {

@@ -15,9 +15,6 @@ import (
 )
 
 const (
-	// commandVersion is what this binary writes, and the newest it applies.
-	commandVersion = 1
-
 	// MaxCommand is the size in bytes up to which a command should be proposed. A
 	// constructor returns longer ones all the same; the caller refuses them.
 	MaxCommand = 4 << 20
@@ -158,8 +155,11 @@ func sortedKeys[V any](m map[string]V) []string {
 	return keys
 }
 
+// encodeCommand writes a command that every binary knows. One that came later is
+// marked with the version it came with, not with the newest: a group in the middle
+// of an upgrade then still takes all the others.
 func encodeCommand(m *fsmpb.Command) []byte {
-	m.Version = commandVersion
+	m.Version = firstVersion
 	return marshal(m)
 }
 

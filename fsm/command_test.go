@@ -63,7 +63,7 @@ func TestEncodeRegisterLeavesItsArgument(t *testing.T) {
 func TestCheck(t *testing.T) {
 	encode := func(m *fsmpb.Command) []byte { return encodeCommand(m) }
 	newer := func() []byte {
-		m := &fsmpb.Command{Version: commandVersion + 1, Kind: &fsmpb.Command_SetPerm{SetPerm: &fsmpb.SetPerm{}}}
+		m := &fsmpb.Command{Version: Level + 1, Kind: &fsmpb.Command_SetPerm{SetPerm: &fsmpb.SetPerm{}}}
 		return marshal(m)
 	}
 	nested := func() []byte {

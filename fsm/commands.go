@@ -5,6 +5,13 @@ import (
 	"namesrv/remoting/protocol"
 )
 
+// skipped is a command that a newer binary has logged for those who know it.
+type skipped struct{}
+
+func (skipped) apply(s *State, _ uint64) (*State, Result) {
+	return s, Result{Code: protocol.Success}
+}
+
 type registerCommand struct{ r *Registration }
 
 func (c registerCommand) apply(s *State, index uint64) (*State, Result) {

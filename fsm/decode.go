@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -18,8 +19,9 @@ import (
 var (
 	// ErrUnknownCommand says that a command was written by a newer binary: its
 	// version, its kind or one of its fields is not known here. Skipping it would
-	// make this peer differ from the others, so the process must stop.
-	ErrUnknownCommand = errors.New("command of a newer version")
+	// make this peer differ from the others, so the process must stop. Commands that
+	// say that they may be skipped never lead to it.
+	ErrUnknownCommand = errors.New("command of a newer version: install a newer namesrv")
 
 	// ErrBadCommand says that a command is damaged or contradicts itself.
 	ErrBadCommand = errors.New("command is damaged")
@@ -42,13 +44,34 @@ func decodeCommand(encoded []byte) (command, error) {
 	if err := proto.Unmarshal(encoded, &m); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrBadCommand, err)
 	}
-	if m.Version == 0 || m.Version > commandVersion {
-		return nil, fmt.Errorf("%w: version %d, newest known %d", ErrUnknownCommand, m.Version, commandVersion)
+	c, err := loadKnown(&m)
+	if errors.Is(err, ErrUnknownCommand) && m.Ignorable {
+		return skipped{}, nil
+	}
+	return c, err
+}
+
+// loadKnown refuses whatever a newer binary has put into a command.
+func loadKnown(m *fsmpb.Command) (command, error) {
+	if m.Version == 0 || m.Version > Level {
+		return nil, fmt.Errorf("%w: %s, version %d of at most %d", ErrUnknownCommand, kindOf(m), m.Version, Level)
 	}
 	if hasUnknown(m.ProtoReflect()) {
-		return nil, fmt.Errorf("%w: it has unknown fields", ErrUnknownCommand)
+		return nil, fmt.Errorf("%w: %s, version %d, has unknown fields", ErrUnknownCommand, kindOf(m), m.Version)
 	}
-	return loadCommand(&m)
+	return loadCommand(m)
+}
+
+// kindOf names the kind of a command, also of one that the schema lacks.
+func kindOf(m *fsmpb.Command) string {
+	r := m.ProtoReflect()
+	if field := r.WhichOneof(r.Descriptor().Oneofs().ByName("kind")); field != nil {
+		return string(field.Name())
+	}
+	if number, _, n := protowire.ConsumeTag(r.GetUnknown()); n > 0 {
+		return fmt.Sprintf("kind %d", number)
+	}
+	return "no kind"
 }
 
 func loadCommand(m *fsmpb.Command) (command, error) {
@@ -87,6 +110,8 @@ func loadCommand(m *fsmpb.Command) (command, error) {
 		return restorePart{id: string(p.Id), offset: p.Offset, data: p.Data}, nil
 	case *fsmpb.Command_RestoreCommit:
 		return restoreCommit{id: string(kind.RestoreCommit.Id)}, nil
+	case *fsmpb.Command_RestoreDrop:
+		return restoreDrop{id: string(kind.RestoreDrop.Id), haveAtMost: kind.RestoreDrop.HaveAtMost}, nil
 	}
 	return nil, fmt.Errorf("%w: it has no kind", ErrBadCommand)
 }

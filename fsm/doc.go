@@ -49,7 +49,9 @@
 //
 // Commands, results and snapshot records are the messages of fsmpb/fsm.proto. A
 // command or record with a field this binary does not know is refused, never
-// applied in part. A snapshot is
+// applied in part; a command that says that it may be skipped is skipped then. Each
+// command carries the version it came with ([Needs]), so that a group logs none that
+// one of its voters does not know ([Level]). A snapshot is
 //
 //	magic "NSRVSNAP", format version (4 bytes, big endian), applied index (8 bytes)
 //	records: length (varint, never 0), one Record message

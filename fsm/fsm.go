@@ -1,9 +1,6 @@
 package fsm
 
-import (
-	"fmt"
-	"sync/atomic"
-)
+import "sync/atomic"
 
 // FSM is the state machine: the newest state and the way to the next one.
 type FSM struct {
@@ -31,7 +28,7 @@ func (f *FSM) Snapshot() *State { return f.State() }
 func (f *FSM) Apply(index uint64, command []byte) []byte {
 	c, err := decodeCommand(command)
 	if err != nil {
-		panic(fmt.Errorf("log entry %d: %w", index, err))
+		panic(err)
 	}
 	next, res := c.apply(f.State(), index)
 	f.state.Store(next)

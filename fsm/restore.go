@@ -18,7 +18,7 @@ import (
 // Errors of snapshots that cannot be restored.
 var (
 	// ErrSnapshotVersion says that a snapshot was written by a newer binary.
-	ErrSnapshotVersion = errors.New("snapshot of a newer version")
+	ErrSnapshotVersion = errors.New("snapshot of a newer version: use a newer namesrv")
 
 	// ErrBadSnapshot says that a snapshot is damaged, cut short, followed by
 	// something else, or contradicts itself.

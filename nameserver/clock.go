@@ -41,7 +41,7 @@ type Clock struct {
 	lives fsm.Version // of the tables that table was last synced with
 	saved string      // id of the last restore that they had seen
 
-	expired, held atomic.Uint64
+	silent, ended, held atomic.Uint64 // addresses: removed for silence, for a lost connection; given more time
 }
 
 // ClockConfig is what a Clock is made with.
@@ -102,6 +102,7 @@ func (c *Clock) Lead(ctx context.Context, lead cluster.Leadership) {
 	defer notifying.Wait()
 	from := lead.Node.Applied()
 	notifying.Go(func() { c.notify(ctx, from) })
+	notifying.Go(func() { c.dropUploads(ctx, lead) })
 	state := c.tables.State()
 	c.mu.Lock()
 	c.table, c.lives, c.saved = liveness.New(liveness.Config{}, keysOf(state)), state.LivesVersion(), state.Restored()
@@ -175,6 +176,7 @@ func (c *Clock) expire(ctx context.Context, lead cluster.Leadership, t *liveness
 	for i, k := range marked {
 		list[i] = fsm.Expired{Key: k.ID, Registered: k.Registered}
 	}
+	before := c.tables.State()
 	_, err := lead.Node.ProposeInTerm(ctx, lead.Term, fsm.EncodeExpire(list))
 	c.current()
 	if err == nil || errors.Is(err, cluster.ErrFenced) || errors.Is(err, cluster.ErrNoLeader) {
@@ -187,14 +189,23 @@ func (c *Clock) expire(ctx context.Context, lead cluster.Leadership, t *liveness
 	state := c.tables.State()
 	for _, k := range marked {
 		if state.LiveByKey(k.ID) == nil { // else it registered again first
-			c.expired.Add(1)
-			why := "it was silent for " + k.Timeout.String()
+			why, count := "it was silent for "+k.Timeout.String(), &c.silent
 			if slices.Contains(closed, k.ID) {
-				why = "its last connection ended"
+				why, count = "its last connection ended", &c.ended
 			}
-			c.log.Info("broker removed", "broker", describe(k.ID), "because", why, "index", lead.Node.Applied())
+			count.Add(1)
+			c.log.Info("broker removed", append(liveFields(before, k.ID), "because", why, "index", lead.Node.Applied())...)
 		}
 	}
+}
+
+// liveFields names an address for the log, as a registration does.
+func liveFields(st *fsm.State, key string) []any {
+	l := st.LiveByKey(key)
+	if l == nil {
+		return []any{"broker", describe(key)}
+	}
+	return []any{"broker", l.Broker, "cluster", l.Cluster, "id", l.ID, "address", l.Addr}
 }
 
 // Serve is cluster.Config.Serve: it takes a peer's report.

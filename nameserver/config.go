@@ -2,6 +2,7 @@ package nameserver
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -102,14 +103,16 @@ func (s *Service) updateConfig(ctx context.Context, c *remoting.Conn, req *proto
 	}
 	changes, err := properties.Parse(req.Body)
 	if err != nil {
+		s.audited("update config", c, err)
 		return failure(remarkBadProperties)
 	}
 	names := slices.Sorted(maps.Keys(changes))
-	if len(s.settings.get().Forbidden(names)) > 0 {
+	if fixed := s.settings.get().Forbidden(names); len(fixed) > 0 {
+		s.audited("update config", c, fmt.Errorf("%w: %s", ErrRefused, remarkBlackList), "settings", names, "forbidden", fixed)
 		return protocol.NewResponse(protocol.NoPermission, remarkBlackList)
 	}
 	err = s.UpdateConfig(ctx, changes)
-	s.audited("update config", c, err, "keys", names)
+	s.audited("update config", c, err, "settings", names)
 	return answerResult(fsm.Result{}, err)
 }
 

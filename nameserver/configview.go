@@ -14,8 +14,9 @@ import (
 // Setting is one setting as this peer uses it.
 type Setting struct {
 	Name   string
-	Value  string
-	Shared bool // by all peers: it is changed through the log
+	Value  string // in force
+	Next   string // in force after the next start of this peer
+	Shared bool   // by all peers: it is changed through the log
 }
 
 // Settings returns what this peer uses, by name, without secrets.
@@ -31,7 +32,11 @@ func (s *Service) Settings(ctx context.Context) ([]Setting, error) {
 	list := make([]Setting, 0, len(all))
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		key, _ := settings.Lookup(name)
-		list = append(list, Setting{Name: name, Value: all[name], Shared: key.Cluster})
+		one := Setting{Name: name, Value: all[name], Next: all[name], Shared: key.Cluster}
+		if first, known := s.cfg.Settings.Value(name); known && !key.Live {
+			one.Value = first // a change was kept for the next start
+		}
+		list = append(list, one)
 	}
 	return list, nil
 }
@@ -50,12 +55,11 @@ func (s *Service) SetSettings(ctx context.Context, changes map[string]string) er
 	if fixed := current.Forbidden(names); len(fixed) > 0 {
 		return fmt.Errorf("%w: %s cannot be changed while the server runs: change the flag or the file of -c and start it again", ErrRefused, strings.Join(fixed, ", "))
 	}
-	_, warnings, err := current.With(changes)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrRefused, err)
+	if bad := settings.Unreadable(changes); len(bad) > 0 {
+		return fmt.Errorf("%w: %s", ErrRefused, strings.Join(bad, "; "))
 	}
-	if len(warnings) > 0 {
-		return fmt.Errorf("%w: %s", ErrRefused, strings.Join(warnings, "; "))
+	if _, _, err := current.With(changes); err != nil {
+		return fmt.Errorf("%w: %w", ErrRefused, err)
 	}
 	return s.UpdateConfig(ctx, changes)
 }

@@ -113,6 +113,13 @@ func newRig(t testing.TB, change ...func(*Config)) *rig {
 		f(&cfg)
 	}
 	r.service = NewService(cfg, tables, r.group, r.sessions)
+	r.serve(t)
+	return r
+}
+
+// serve opens a port for the service until the test ends.
+func (r *rig) serve(t testing.TB) {
+	t.Helper()
 	pools := Pools{Routes: remoting.NewPool("routes", 64, 1000), Default: remoting.NewPool("default", 64, 1000)}
 	server := remoting.NewServer(remoting.ServerConfig{
 		Processors: r.service.Processors(pools), Default: r.service.Default(pools),
@@ -126,7 +133,6 @@ func newRig(t testing.TB, change ...func(*Config)) *rig {
 	done := make(chan struct{})
 	go func() { defer close(done); server.Serve(l) }()
 	t.Cleanup(func() { server.Close(); <-done })
-	return r
 }
 
 // client is one connection to the rig.

@@ -2,6 +2,7 @@ package nameserver
 
 import (
 	"context"
+	"fmt"
 
 	"namesrv/fsm"
 	"namesrv/remoting"
@@ -55,7 +56,7 @@ func (s *Service) deleteKV(ctx context.Context, c *remoting.Conn, req *protocol.
 	namespace, key := textOf(req, "namespace"), textOf(req, "key")
 	err := s.DeleteKV(ctx, namespace, key)
 	s.audited("delete kv", c, err, "namespace", namespace, "key", key)
-	return answerResult(fsm.Result{}, err)
+	return answerResult(fsm.Result{}, unlessAbsent(err))
 }
 
 // listKV answers GET_KVLIST_BY_NAMESPACE.
@@ -88,12 +89,12 @@ func (s *Service) PutKV(ctx context.Context, namespace, key, value string) error
 	return err
 }
 
-// DeleteKV removes a value. It succeeds when there is none.
+// DeleteKV removes a value. Its error is ErrAbsent when there certainly is none.
 func (s *Service) DeleteKV(ctx context.Context, namespace, key string) error {
 	v, err := s.readConfirmed(ctx)
 	if err == nil && v.confirmed {
 		if _, ok := v.KV(namespace, key); !ok {
-			return nil
+			return fmt.Errorf("no key %q in namespace %q: %w", key, namespace, ErrAbsent)
 		}
 	}
 	_, err = s.change(ctx, fsm.EncodeDeleteKV(namespace, key), func(st *fsm.State) bool {
@@ -144,17 +145,4 @@ func (s *Service) namespace(ctx context.Context, name string) (*fsm.Namespace, e
 		return nil, err
 	}
 	return v.Namespace(name), nil
-}
-
-// audited writes the line that says who changed what.
-func (s *Service) audited(what string, c *remoting.Conn, err error, args ...any) {
-	args = append([]any{"by", c.RemoteAddr(), "result", resultText(err)}, args...)
-	s.audit.Info(what, args...)
-}
-
-func resultText(err error) string {
-	if err != nil {
-		return err.Error()
-	}
-	return "done"
 }

@@ -178,6 +178,10 @@ func (s *Service) logRegistration(ctx context.Context, r *registering) (fsm.Regi
 		return fsm.RegisterOutcome{Refused: err.Error()}, nil
 	}
 	key := r.who.key()
+	what := "broker registered"
+	if s.tables.State().LiveByKey(key) != nil {
+		what = "a broker's registration changed"
+	}
 	res, err := s.change(ctx, fsm.EncodeRegister(r.reg), func(st *fsm.State) bool {
 		_, out := st.Register(r.reg, 0)
 		return !out.Changed && !out.Conflict && out.Refused == "" && st.LiveByKey(key) != nil
@@ -196,7 +200,7 @@ func (s *Service) logRegistration(ctx context.Context, r *registering) (fsm.Regi
 	}
 	r.conn.saw(key, res.Birth)
 	if res.Changed {
-		s.log.Info("broker registered", "broker", r.who.broker, "cluster", r.who.cluster, "id", r.who.id, "address", r.who.addr, "topics", len(r.reg.Topics), "index", s.group.Applied())
+		s.log.Info(what, "broker", r.who.broker, "cluster", r.who.cluster, "id", r.who.id, "address", r.who.addr, "topics", len(r.reg.Topics), "index", s.group.Applied())
 	}
 	return fsm.RegisterOutcome{Conflict: res.Conflict, Changed: res.Changed, Birth: res.Birth}, nil
 }

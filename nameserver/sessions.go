@@ -88,6 +88,19 @@ func (s *Sessions) left(key string, conn uint64) {
 	}
 }
 
+// open is how many broker addresses have a connection here.
+func (s *Sessions) open() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for _, e := range s.byKey {
+		if e.state == reportpb.Report_OPEN {
+			n++
+		}
+	}
+	return n
+}
+
 // report encodes everything that is known, and forgets what is neither connected
 // nor registered any more.
 func (s *Sessions) report(registered func(key string) bool) []byte {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"namesrv/cluster"
 	"namesrv/fsm"
 )
 
@@ -20,6 +21,12 @@ func NewTables() *Tables { return &Tables{fsm: fsm.New(), notices: make(chan not
 
 // State returns the newest tables. They never change.
 func (t *Tables) State() *fsm.State { return t.fsm.State() }
+
+// Knows implements cluster.StateMachine.
+func (t *Tables) Knows() uint32 { return fsm.Level }
+
+// Needs implements cluster.StateMachine.
+func (t *Tables) Needs(command []byte) uint32 { return fsm.Needs(command) }
 
 // Apply implements cluster.StateMachine.
 func (t *Tables) Apply(index uint64, command []byte) (result []byte, err error) {
@@ -69,7 +76,11 @@ func (t *Tables) Snapshot() func(io.Writer) error {
 
 // Restore implements cluster.StateMachine.
 func (t *Tables) Restore(r io.Reader) error {
-	if _, err := t.fsm.RestoreSnapshot(r); err != nil {
+	_, err := t.fsm.RestoreSnapshot(r)
+	switch {
+	case errors.Is(err, fsm.ErrSnapshotVersion):
+		return fmt.Errorf("tables: %w: %w", cluster.ErrNewerSnapshot, err)
+	case err != nil:
 		return fmt.Errorf("tables: %w", err)
 	}
 	return nil

@@ -2,6 +2,8 @@ package nameserver
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 
 	"namesrv/fsm"
@@ -103,10 +105,11 @@ func (s *Service) deleteTopic(ctx context.Context, c *remoting.Conn, req *protoc
 	cluster := req.ExtFields["clusterName"]
 	err := s.DeleteTopic(ctx, topic, cluster)
 	s.audited("delete topic", c, err, "topic", topic, "cluster", cluster)
-	return answerResult(fsm.Result{}, err)
+	return answerResult(fsm.Result{}, unlessAbsent(err))
 }
 
-// DeleteTopic removes a topic from one cluster, or from all when cluster is "".
+// DeleteTopic removes a topic from one cluster, or from all when cluster is "". Its
+// error is ErrAbsent when there certainly is none.
 func (s *Service) DeleteTopic(ctx context.Context, topic, cluster string) error {
 	gone := func(st *fsm.State) bool {
 		t := st.Topic(topic)
@@ -117,8 +120,11 @@ func (s *Service) DeleteTopic(ctx context.Context, topic, cluster string) error 
 		return !slices.ContainsFunc(t.Queues, func(q *fsm.QueueEntry) bool { return slices.Contains(in, q.Broker) })
 	}
 	v, err := s.readConfirmed(ctx)
-	if err == nil && v.confirmed && gone(v.State) {
-		return nil
+	switch absent := err == nil && v.confirmed && gone(v.State); {
+	case absent && cluster != "":
+		return fmt.Errorf("no topic %q in cluster %q: %w", topic, cluster, ErrAbsent)
+	case absent:
+		return fmt.Errorf("no topic %q: %w", topic, ErrAbsent)
 	}
 	_, err = s.change(ctx, fsm.EncodeDeleteTopic(topic, cluster), gone)
 	return err
@@ -148,8 +154,11 @@ func (s *Service) registerTopic(ctx context.Context, c *remoting.Conn, req *prot
 		return success
 	}
 	res, err := s.change(ctx, fsm.EncodeRegisterTopic(topic, queues), func(st *fsm.State) bool { return hasQueues(st, topic, queues) })
-	if err == nil && res.Changed {
-		s.audited("register topic", c, nil, "topic", topic, "index", s.group.Applied())
+	switch {
+	case err != nil || res.Changed:
+		s.audited("register topic", c, err, "topic", topic)
+	case res.Code != protocol.Success:
+		s.audited("register topic", c, errors.New(res.Remark), "topic", topic)
 	}
 	return answerResult(res, err)
 }

@@ -35,6 +35,7 @@ const (
 	Envelope_KIND_PEER        Envelope_Kind = 4 // a peer's addresses
 	Envelope_KIND_FORMED      Envelope_Kind = 5 // the first N voters are in: admission now takes an admin
 	Envelope_KIND_REPLACE     Envelope_Kind = 6 // a newcomer takes the place of a member once it has caught up
+	Envelope_KIND_LEVEL       Envelope_Kind = 7 // every voter's binary knows a higher feature level
 )
 
 // Enum value maps for Envelope_Kind.
@@ -47,6 +48,7 @@ var (
 		4: "KIND_PEER",
 		5: "KIND_FORMED",
 		6: "KIND_REPLACE",
+		7: "KIND_LEVEL",
 	}
 	Envelope_Kind_value = map[string]int32{
 		"KIND_UNSPECIFIED": 0,
@@ -56,6 +58,7 @@ var (
 		"KIND_PEER":        4,
 		"KIND_FORMED":      5,
 		"KIND_REPLACE":     6,
+		"KIND_LEVEL":       7,
 	}
 )
 
@@ -89,10 +92,14 @@ func (Envelope_Kind) EnumDescriptor() ([]byte, []int) {
 // Hello opens every peer connection; the answer is HelloReply.
 type Hello struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Version       uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"` // peer protocol version
-	Uuid          string                 `protobuf:"bytes,2,opt,name=uuid,proto3" json:"uuid,omitempty"`        // cluster of the sender; empty only before it was admitted
-	From          string                 `protobuf:"bytes,3,opt,name=from,proto3" json:"from,omitempty"`        // member id of the sender
-	To            string                 `protobuf:"bytes,4,opt,name=to,proto3" json:"to,omitempty"`            // member id of the intended receiver; empty only in form and admit exchanges
+	Version       uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`    // peer protocol version
+	Uuid          string                 `protobuf:"bytes,2,opt,name=uuid,proto3" json:"uuid,omitempty"`           // cluster of the sender; empty only before it was admitted
+	From          string                 `protobuf:"bytes,3,opt,name=from,proto3" json:"from,omitempty"`           // member id of the sender
+	To            string                 `protobuf:"bytes,4,opt,name=to,proto3" json:"to,omitempty"`               // member id of the intended receiver; empty only in form and admit exchanges
+	Knows         uint32                 `protobuf:"varint,5,opt,name=knows,proto3" json:"knows,omitempty"`        // newest feature level that the sender's binary knows; 0 = the first
+	Level         uint32                 `protobuf:"varint,6,opt,name=level,proto3" json:"level,omitempty"`        // feature level of the sender's cluster, as far as it knows; empty with uuid
+	Address       string                 `protobuf:"bytes,7,opt,name=address,proto3" json:"address,omitempty"`     // HOST:PORT at which the sender says that it is reached
+	Instance      uint64                 `protobuf:"fixed64,8,opt,name=instance,proto3" json:"instance,omitempty"` // random, of the sender's process: two with one member id have a copied directory
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -155,12 +162,44 @@ func (x *Hello) GetTo() string {
 	return ""
 }
 
+func (x *Hello) GetKnows() uint32 {
+	if x != nil {
+		return x.Knows
+	}
+	return 0
+}
+
+func (x *Hello) GetLevel() uint32 {
+	if x != nil {
+		return x.Level
+	}
+	return 0
+}
+
+func (x *Hello) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *Hello) GetInstance() uint64 {
+	if x != nil {
+		return x.Instance
+	}
+	return 0
+}
+
 type HelloReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Version       uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
 	Error         string                 `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"`                                 // empty: welcome
 	Member        string                 `protobuf:"bytes,3,opt,name=member,proto3" json:"member,omitempty"`                               // member id of the receiver
 	ClockMillis   uint64                 `protobuf:"varint,4,opt,name=clock_millis,json=clockMillis,proto3" json:"clock_millis,omitempty"` // receiver's own clock, which starts with its process
+	Knows         uint32                 `protobuf:"varint,5,opt,name=knows,proto3" json:"knows,omitempty"`                                // as in Hello
+	Level         uint32                 `protobuf:"varint,6,opt,name=level,proto3" json:"level,omitempty"`
+	Instance      uint64                 `protobuf:"fixed64,7,opt,name=instance,proto3" json:"instance,omitempty"` // as in Hello
+	Twin          bool                   `protobuf:"varint,8,opt,name=twin,proto3" json:"twin,omitempty"`          // the error says that another process runs as the sender
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -223,14 +262,44 @@ func (x *HelloReply) GetClockMillis() uint64 {
 	return 0
 }
 
+func (x *HelloReply) GetKnows() uint32 {
+	if x != nil {
+		return x.Knows
+	}
+	return 0
+}
+
+func (x *HelloReply) GetLevel() uint32 {
+	if x != nil {
+		return x.Level
+	}
+	return 0
+}
+
+func (x *HelloReply) GetInstance() uint64 {
+	if x != nil {
+		return x.Instance
+	}
+	return 0
+}
+
+func (x *HelloReply) GetTwin() bool {
+	if x != nil {
+		return x.Twin
+	}
+	return false
+}
+
 // Envelope is one log entry.
 type Envelope struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Version       uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
 	Kind          Envelope_Kind          `protobuf:"varint,2,opt,name=kind,proto3,enum=namesrv.cluster.v1.Envelope_Kind" json:"kind,omitempty"`
 	Payload       []byte                 `protobuf:"bytes,3,opt,name=payload,proto3" json:"payload,omitempty"`
-	Term          uint64                 `protobuf:"varint,4,opt,name=term,proto3" json:"term,omitempty"`    // fence: without effect in any other term; 0 = no fence
-	Member        string                 `protobuf:"bytes,5,opt,name=member,proto3" json:"member,omitempty"` // proposer, of KIND_NOOP
+	Term          uint64                 `protobuf:"varint,4,opt,name=term,proto3" json:"term,omitempty"`           // fence: without effect in any other term; 0 = no fence
+	Member        string                 `protobuf:"bytes,5,opt,name=member,proto3" json:"member,omitempty"`        // proposer, of KIND_NOOP
+	Level         uint32                 `protobuf:"varint,6,opt,name=level,proto3" json:"level,omitempty"`         // feature level that the entry asks of every voter; 0 = the first
+	Ignorable     bool                   `protobuf:"varint,7,opt,name=ignorable,proto3" json:"ignorable,omitempty"` // whoever does not know the version or the kind skips the entry
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -298,6 +367,20 @@ func (x *Envelope) GetMember() string {
 		return x.Member
 	}
 	return ""
+}
+
+func (x *Envelope) GetLevel() uint32 {
+	if x != nil {
+		return x.Level
+	}
+	return 0
+}
+
+func (x *Envelope) GetIgnorable() bool {
+	if x != nil {
+		return x.Ignorable
+	}
+	return false
 }
 
 type Init struct {
@@ -447,6 +530,7 @@ type State struct {
 	ConfigurationIndex uint64                 `protobuf:"varint,5,opt,name=configuration_index,json=configurationIndex,proto3" json:"configuration_index,omitempty"` // log index of the configuration in servers
 	Servers            []*Server              `protobuf:"bytes,6,rep,name=servers,proto3" json:"servers,omitempty"`                                                  // the committed configuration
 	Replacing          []*Replace             `protobuf:"bytes,7,rep,name=replacing,proto3" json:"replacing,omitempty"`                                              // not done yet; sorted by member
+	Level              uint32                 `protobuf:"varint,8,opt,name=level,proto3" json:"level,omitempty"`                                                     // feature level; 0 = the first
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
@@ -530,6 +614,13 @@ func (x *State) GetReplacing() []*Replace {
 	return nil
 }
 
+func (x *State) GetLevel() uint32 {
+	if x != nil {
+		return x.Level
+	}
+	return 0
+}
+
 type Server struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Member        string                 `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
@@ -590,6 +681,51 @@ func (x *Server) GetVoter() bool {
 	return false
 }
 
+// Level is the cluster's feature level from now on. It never goes down.
+type Level struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Level         uint32                 `protobuf:"varint,1,opt,name=level,proto3" json:"level,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Level) Reset() {
+	*x = Level{}
+	mi := &file_cluster_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Level) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Level) ProtoMessage() {}
+
+func (x *Level) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Level.ProtoReflect.Descriptor instead.
+func (*Level) Descriptor() ([]byte, []int) {
+	return file_cluster_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Level) GetLevel() uint32 {
+	if x != nil {
+		return x.Level
+	}
+	return 0
+}
+
 // Replace says that member is to take the place of old.
 type Replace struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -601,7 +737,7 @@ type Replace struct {
 
 func (x *Replace) Reset() {
 	*x = Replace{}
-	mi := &file_cluster_proto_msgTypes[7]
+	mi := &file_cluster_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -613,7 +749,7 @@ func (x *Replace) String() string {
 func (*Replace) ProtoMessage() {}
 
 func (x *Replace) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_proto_msgTypes[7]
+	mi := &file_cluster_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -626,7 +762,7 @@ func (x *Replace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Replace.ProtoReflect.Descriptor instead.
 func (*Replace) Descriptor() ([]byte, []int) {
-	return file_cluster_proto_rawDescGZIP(), []int{7}
+	return file_cluster_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Replace) GetMember() string {
@@ -655,13 +791,14 @@ type FormReply struct {
 	Waiting       bool                   `protobuf:"varint,7,opt,name=waiting,proto3" json:"waiting,omitempty"`                                                                      // started to be admitted, not to form a cluster
 	Since         uint64                 `protobuf:"varint,8,opt,name=since,proto3" json:"since,omitempty"`                                                                          // log index of a configuration that held this member; 0 = it was in none
 	Formed        bool                   `protobuf:"varint,9,opt,name=formed,proto3" json:"formed,omitempty"`                                                                        // its cluster is complete: newcomers take an admin's word
+	Knows         uint32                 `protobuf:"varint,10,opt,name=knows,proto3" json:"knows,omitempty"`                                                                         // newest feature level that its binary knows; 0 = the first
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *FormReply) Reset() {
 	*x = FormReply{}
-	mi := &file_cluster_proto_msgTypes[8]
+	mi := &file_cluster_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -673,7 +810,7 @@ func (x *FormReply) String() string {
 func (*FormReply) ProtoMessage() {}
 
 func (x *FormReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_proto_msgTypes[8]
+	mi := &file_cluster_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -686,7 +823,7 @@ func (x *FormReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FormReply.ProtoReflect.Descriptor instead.
 func (*FormReply) Descriptor() ([]byte, []int) {
-	return file_cluster_proto_rawDescGZIP(), []int{8}
+	return file_cluster_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *FormReply) GetMember() string {
@@ -752,6 +889,13 @@ func (x *FormReply) GetFormed() bool {
 	return false
 }
 
+func (x *FormReply) GetKnows() uint32 {
+	if x != nil {
+		return x.Knows
+	}
+	return 0
+}
+
 type Admit struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Uuid          string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
@@ -761,7 +905,7 @@ type Admit struct {
 
 func (x *Admit) Reset() {
 	*x = Admit{}
-	mi := &file_cluster_proto_msgTypes[9]
+	mi := &file_cluster_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -773,7 +917,7 @@ func (x *Admit) String() string {
 func (*Admit) ProtoMessage() {}
 
 func (x *Admit) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_proto_msgTypes[9]
+	mi := &file_cluster_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -786,7 +930,7 @@ func (x *Admit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admit.ProtoReflect.Descriptor instead.
 func (*Admit) Descriptor() ([]byte, []int) {
-	return file_cluster_proto_rawDescGZIP(), []int{9}
+	return file_cluster_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Admit) GetUuid() string {
@@ -806,7 +950,7 @@ type ConfirmRequest struct {
 
 func (x *ConfirmRequest) Reset() {
 	*x = ConfirmRequest{}
-	mi := &file_cluster_proto_msgTypes[10]
+	mi := &file_cluster_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -818,7 +962,7 @@ func (x *ConfirmRequest) String() string {
 func (*ConfirmRequest) ProtoMessage() {}
 
 func (x *ConfirmRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_proto_msgTypes[10]
+	mi := &file_cluster_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -831,7 +975,7 @@ func (x *ConfirmRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmRequest.ProtoReflect.Descriptor instead.
 func (*ConfirmRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_proto_rawDescGZIP(), []int{10}
+	return file_cluster_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ConfirmRequest) GetHeard() [][]byte {
@@ -851,7 +995,7 @@ type ConfirmReply struct {
 
 func (x *ConfirmReply) Reset() {
 	*x = ConfirmReply{}
-	mi := &file_cluster_proto_msgTypes[11]
+	mi := &file_cluster_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -863,7 +1007,7 @@ func (x *ConfirmReply) String() string {
 func (*ConfirmReply) ProtoMessage() {}
 
 func (x *ConfirmReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_proto_msgTypes[11]
+	mi := &file_cluster_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -876,7 +1020,7 @@ func (x *ConfirmReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmReply.ProtoReflect.Descriptor instead.
 func (*ConfirmReply) Descriptor() ([]byte, []int) {
-	return file_cluster_proto_rawDescGZIP(), []int{11}
+	return file_cluster_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ConfirmReply) GetIndex() uint64 {
@@ -903,7 +1047,7 @@ type ProposeReply struct {
 
 func (x *ProposeReply) Reset() {
 	*x = ProposeReply{}
-	mi := &file_cluster_proto_msgTypes[12]
+	mi := &file_cluster_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -915,7 +1059,7 @@ func (x *ProposeReply) String() string {
 func (*ProposeReply) ProtoMessage() {}
 
 func (x *ProposeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_proto_msgTypes[12]
+	mi := &file_cluster_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -928,7 +1072,7 @@ func (x *ProposeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProposeReply.ProtoReflect.Descriptor instead.
 func (*ProposeReply) Descriptor() ([]byte, []int) {
-	return file_cluster_proto_rawDescGZIP(), []int{12}
+	return file_cluster_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ProposeReply) GetIndex() uint64 {
@@ -956,7 +1100,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_cluster_proto_msgTypes[13]
+	mi := &file_cluster_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -968,7 +1112,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_proto_msgTypes[13]
+	mi := &file_cluster_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -981,7 +1125,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_proto_rawDescGZIP(), []int{13}
+	return file_cluster_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *StatusRequest) GetAtLeast() uint64 {
@@ -1008,7 +1152,7 @@ type StatusReply struct {
 
 func (x *StatusReply) Reset() {
 	*x = StatusReply{}
-	mi := &file_cluster_proto_msgTypes[14]
+	mi := &file_cluster_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1020,7 +1164,7 @@ func (x *StatusReply) String() string {
 func (*StatusReply) ProtoMessage() {}
 
 func (x *StatusReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_proto_msgTypes[14]
+	mi := &file_cluster_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1033,7 +1177,7 @@ func (x *StatusReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusReply.ProtoReflect.Descriptor instead.
 func (*StatusReply) Descriptor() ([]byte, []int) {
-	return file_cluster_proto_rawDescGZIP(), []int{14}
+	return file_cluster_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *StatusReply) GetMember() string {
@@ -1099,6 +1243,60 @@ func (x *StatusReply) GetMembers() []string {
 	return nil
 }
 
+// Passed is a message of the layer above that a member passed on to the leader for
+// one that does not reach it.
+type Passed struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	From          string                 `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"` // member id
+	Payload       []byte                 `protobuf:"bytes,2,opt,name=payload,proto3" json:"payload,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Passed) Reset() {
+	*x = Passed{}
+	mi := &file_cluster_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Passed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Passed) ProtoMessage() {}
+
+func (x *Passed) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Passed.ProtoReflect.Descriptor instead.
+func (*Passed) Descriptor() ([]byte, []int) {
+	return file_cluster_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *Passed) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+func (x *Passed) GetPayload() []byte {
+	if x != nil {
+		return x.Payload
+	}
+	return nil
+}
+
 // MemberRequest asks the leader to change who belongs to the group, or who
 // leads it. It is sent once and never passed on by the one that gets it from
 // another member.
@@ -1116,7 +1314,7 @@ type MemberRequest struct {
 
 func (x *MemberRequest) Reset() {
 	*x = MemberRequest{}
-	mi := &file_cluster_proto_msgTypes[15]
+	mi := &file_cluster_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1128,7 +1326,7 @@ func (x *MemberRequest) String() string {
 func (*MemberRequest) ProtoMessage() {}
 
 func (x *MemberRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_proto_msgTypes[15]
+	mi := &file_cluster_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1141,7 +1339,7 @@ func (x *MemberRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberRequest.ProtoReflect.Descriptor instead.
 func (*MemberRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_proto_rawDescGZIP(), []int{15}
+	return file_cluster_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *MemberRequest) GetKind() isMemberRequest_Kind {
@@ -1212,7 +1410,7 @@ type Join struct {
 
 func (x *Join) Reset() {
 	*x = Join{}
-	mi := &file_cluster_proto_msgTypes[16]
+	mi := &file_cluster_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1224,7 +1422,7 @@ func (x *Join) String() string {
 func (*Join) ProtoMessage() {}
 
 func (x *Join) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_proto_msgTypes[16]
+	mi := &file_cluster_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1237,7 +1435,7 @@ func (x *Join) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Join.ProtoReflect.Descriptor instead.
 func (*Join) Descriptor() ([]byte, []int) {
-	return file_cluster_proto_rawDescGZIP(), []int{16}
+	return file_cluster_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Join) GetNode() string {
@@ -1278,7 +1476,7 @@ type Remove struct {
 
 func (x *Remove) Reset() {
 	*x = Remove{}
-	mi := &file_cluster_proto_msgTypes[17]
+	mi := &file_cluster_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1290,7 +1488,7 @@ func (x *Remove) String() string {
 func (*Remove) ProtoMessage() {}
 
 func (x *Remove) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_proto_msgTypes[17]
+	mi := &file_cluster_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1303,7 +1501,7 @@ func (x *Remove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Remove.ProtoReflect.Descriptor instead.
 func (*Remove) Descriptor() ([]byte, []int) {
-	return file_cluster_proto_rawDescGZIP(), []int{17}
+	return file_cluster_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Remove) GetId() string {
@@ -1329,7 +1527,7 @@ type Transfer struct {
 
 func (x *Transfer) Reset() {
 	*x = Transfer{}
-	mi := &file_cluster_proto_msgTypes[18]
+	mi := &file_cluster_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1341,7 +1539,7 @@ func (x *Transfer) String() string {
 func (*Transfer) ProtoMessage() {}
 
 func (x *Transfer) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_proto_msgTypes[18]
+	mi := &file_cluster_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1354,7 +1552,7 @@ func (x *Transfer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Transfer.ProtoReflect.Descriptor instead.
 func (*Transfer) Descriptor() ([]byte, []int) {
-	return file_cluster_proto_rawDescGZIP(), []int{18}
+	return file_cluster_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Transfer) GetTo() string {
@@ -1379,7 +1577,7 @@ type MemberReply struct {
 
 func (x *MemberReply) Reset() {
 	*x = MemberReply{}
-	mi := &file_cluster_proto_msgTypes[19]
+	mi := &file_cluster_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1391,7 +1589,7 @@ func (x *MemberReply) String() string {
 func (*MemberReply) ProtoMessage() {}
 
 func (x *MemberReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_proto_msgTypes[19]
+	mi := &file_cluster_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1404,7 +1602,7 @@ func (x *MemberReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberReply.ProtoReflect.Descriptor instead.
 func (*MemberReply) Descriptor() ([]byte, []int) {
-	return file_cluster_proto_rawDescGZIP(), []int{19}
+	return file_cluster_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *MemberReply) GetMember() string {
@@ -1460,24 +1658,34 @@ var File_cluster_proto protoreflect.FileDescriptor
 
 const file_cluster_proto_rawDesc = "" +
 	"\n" +
-	"\rcluster.proto\x12\x12namesrv.cluster.v1\"Y\n" +
+	"\rcluster.proto\x12\x12namesrv.cluster.v1\"\xbb\x01\n" +
 	"\x05Hello\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x12\n" +
 	"\x04uuid\x18\x02 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04from\x18\x03 \x01(\tR\x04from\x12\x0e\n" +
-	"\x02to\x18\x04 \x01(\tR\x02to\"w\n" +
+	"\x02to\x18\x04 \x01(\tR\x02to\x12\x14\n" +
+	"\x05knows\x18\x05 \x01(\rR\x05knows\x12\x14\n" +
+	"\x05level\x18\x06 \x01(\rR\x05level\x12\x18\n" +
+	"\aaddress\x18\a \x01(\tR\aaddress\x12\x1a\n" +
+	"\binstance\x18\b \x01(\x06R\binstance\"\xd3\x01\n" +
 	"\n" +
 	"HelloReply\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x14\n" +
 	"\x05error\x18\x02 \x01(\tR\x05error\x12\x16\n" +
 	"\x06member\x18\x03 \x01(\tR\x06member\x12!\n" +
-	"\fclock_millis\x18\x04 \x01(\x04R\vclockMillis\"\x9d\x02\n" +
+	"\fclock_millis\x18\x04 \x01(\x04R\vclockMillis\x12\x14\n" +
+	"\x05knows\x18\x05 \x01(\rR\x05knows\x12\x14\n" +
+	"\x05level\x18\x06 \x01(\rR\x05level\x12\x1a\n" +
+	"\binstance\x18\a \x01(\x06R\binstance\x12\x12\n" +
+	"\x04twin\x18\b \x01(\bR\x04twin\"\xe2\x02\n" +
 	"\bEnvelope\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x125\n" +
 	"\x04kind\x18\x02 \x01(\x0e2!.namesrv.cluster.v1.Envelope.KindR\x04kind\x12\x18\n" +
 	"\apayload\x18\x03 \x01(\fR\apayload\x12\x12\n" +
 	"\x04term\x18\x04 \x01(\x04R\x04term\x12\x16\n" +
-	"\x06member\x18\x05 \x01(\tR\x06member\"z\n" +
+	"\x06member\x18\x05 \x01(\tR\x06member\x12\x14\n" +
+	"\x05level\x18\x06 \x01(\rR\x05level\x12\x1c\n" +
+	"\tignorable\x18\a \x01(\bR\tignorable\"\x8a\x01\n" +
 	"\x04Kind\x12\x14\n" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\f\n" +
 	"\bKIND_APP\x10\x01\x12\r\n" +
@@ -1485,7 +1693,9 @@ const file_cluster_proto_rawDesc = "" +
 	"\tKIND_INIT\x10\x03\x12\r\n" +
 	"\tKIND_PEER\x10\x04\x12\x0f\n" +
 	"\vKIND_FORMED\x10\x05\x12\x10\n" +
-	"\fKIND_REPLACE\x10\x06\"L\n" +
+	"\fKIND_REPLACE\x10\x06\x12\x0e\n" +
+	"\n" +
+	"KIND_LEVEL\x10\a\"L\n" +
 	"\x04Init\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x18\n" +
 	"\apayload\x18\x02 \x01(\fR\apayload\x12\x16\n" +
@@ -1495,7 +1705,7 @@ const file_cluster_proto_rawDesc = "" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x16\n" +
 	"\x06client\x18\x03 \x01(\tR\x06client\x12\x14\n" +
 	"\x05admin\x18\x04 \x01(\tR\x05admin\x12\x18\n" +
-	"\aversion\x18\x05 \x01(\tR\aversion\"\x9f\x02\n" +
+	"\aversion\x18\x05 \x01(\tR\aversion\"\xb5\x02\n" +
 	"\x05State\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x16\n" +
 	"\x06formed\x18\x02 \x01(\bR\x06formed\x12.\n" +
@@ -1503,14 +1713,17 @@ const file_cluster_proto_rawDesc = "" +
 	"\aapplied\x18\x04 \x01(\x04R\aapplied\x12/\n" +
 	"\x13configuration_index\x18\x05 \x01(\x04R\x12configurationIndex\x124\n" +
 	"\aservers\x18\x06 \x03(\v2\x1a.namesrv.cluster.v1.ServerR\aservers\x129\n" +
-	"\treplacing\x18\a \x03(\v2\x1b.namesrv.cluster.v1.ReplaceR\treplacing\"P\n" +
+	"\treplacing\x18\a \x03(\v2\x1b.namesrv.cluster.v1.ReplaceR\treplacing\x12\x14\n" +
+	"\x05level\x18\b \x01(\rR\x05level\"P\n" +
 	"\x06Server\x12\x16\n" +
 	"\x06member\x18\x01 \x01(\tR\x06member\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x14\n" +
-	"\x05voter\x18\x03 \x01(\bR\x05voter\"3\n" +
+	"\x05voter\x18\x03 \x01(\bR\x05voter\"\x1d\n" +
+	"\x05Level\x12\x14\n" +
+	"\x05level\x18\x01 \x01(\rR\x05level\"3\n" +
 	"\aReplace\x12\x16\n" +
 	"\x06member\x18\x01 \x01(\tR\x06member\x12\x10\n" +
-	"\x03old\x18\x02 \x01(\tR\x03old\"\xbb\x02\n" +
+	"\x03old\x18\x02 \x01(\tR\x03old\"\xd1\x02\n" +
 	"\tFormReply\x12\x16\n" +
 	"\x06member\x18\x01 \x01(\tR\x06member\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x18\n" +
@@ -1520,7 +1733,9 @@ const file_cluster_proto_rawDesc = "" +
 	"\x05facts\x18\x06 \x03(\v2(.namesrv.cluster.v1.FormReply.FactsEntryR\x05facts\x12\x18\n" +
 	"\awaiting\x18\a \x01(\bR\awaiting\x12\x14\n" +
 	"\x05since\x18\b \x01(\x04R\x05since\x12\x16\n" +
-	"\x06formed\x18\t \x01(\bR\x06formed\x1a8\n" +
+	"\x06formed\x18\t \x01(\bR\x06formed\x12\x14\n" +
+	"\x05knows\x18\n" +
+	" \x01(\rR\x05knows\x1a8\n" +
 	"\n" +
 	"FactsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
@@ -1547,7 +1762,10 @@ const file_cluster_proto_rawDesc = "" +
 	"\aversion\x18\x06 \x01(\tR\aversion\x12\x18\n" +
 	"\aserving\x18\a \x01(\bR\aserving\x12/\n" +
 	"\x13configuration_index\x18\b \x01(\x04R\x12configurationIndex\x12\x18\n" +
-	"\amembers\x18\t \x03(\tR\amembers\"\xb9\x01\n" +
+	"\amembers\x18\t \x03(\tR\amembers\"6\n" +
+	"\x06Passed\x12\x12\n" +
+	"\x04from\x18\x01 \x01(\tR\x04from\x12\x18\n" +
+	"\apayload\x18\x02 \x01(\fR\apayload\"\xb9\x01\n" +
 	"\rMemberRequest\x12.\n" +
 	"\x04join\x18\x01 \x01(\v2\x18.namesrv.cluster.v1.JoinH\x00R\x04join\x124\n" +
 	"\x06remove\x18\x02 \x01(\v2\x1a.namesrv.cluster.v1.RemoveH\x00R\x06remove\x12:\n" +
@@ -1585,7 +1803,7 @@ func file_cluster_proto_rawDescGZIP() []byte {
 }
 
 var file_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_cluster_proto_goTypes = []any{
 	(Envelope_Kind)(0),     // 0: namesrv.cluster.v1.Envelope.Kind
 	(*Hello)(nil),          // 1: namesrv.cluster.v1.Hello
@@ -1595,30 +1813,32 @@ var file_cluster_proto_goTypes = []any{
 	(*Peer)(nil),           // 5: namesrv.cluster.v1.Peer
 	(*State)(nil),          // 6: namesrv.cluster.v1.State
 	(*Server)(nil),         // 7: namesrv.cluster.v1.Server
-	(*Replace)(nil),        // 8: namesrv.cluster.v1.Replace
-	(*FormReply)(nil),      // 9: namesrv.cluster.v1.FormReply
-	(*Admit)(nil),          // 10: namesrv.cluster.v1.Admit
-	(*ConfirmRequest)(nil), // 11: namesrv.cluster.v1.ConfirmRequest
-	(*ConfirmReply)(nil),   // 12: namesrv.cluster.v1.ConfirmReply
-	(*ProposeReply)(nil),   // 13: namesrv.cluster.v1.ProposeReply
-	(*StatusRequest)(nil),  // 14: namesrv.cluster.v1.StatusRequest
-	(*StatusReply)(nil),    // 15: namesrv.cluster.v1.StatusReply
-	(*MemberRequest)(nil),  // 16: namesrv.cluster.v1.MemberRequest
-	(*Join)(nil),           // 17: namesrv.cluster.v1.Join
-	(*Remove)(nil),         // 18: namesrv.cluster.v1.Remove
-	(*Transfer)(nil),       // 19: namesrv.cluster.v1.Transfer
-	(*MemberReply)(nil),    // 20: namesrv.cluster.v1.MemberReply
-	nil,                    // 21: namesrv.cluster.v1.FormReply.FactsEntry
+	(*Level)(nil),          // 8: namesrv.cluster.v1.Level
+	(*Replace)(nil),        // 9: namesrv.cluster.v1.Replace
+	(*FormReply)(nil),      // 10: namesrv.cluster.v1.FormReply
+	(*Admit)(nil),          // 11: namesrv.cluster.v1.Admit
+	(*ConfirmRequest)(nil), // 12: namesrv.cluster.v1.ConfirmRequest
+	(*ConfirmReply)(nil),   // 13: namesrv.cluster.v1.ConfirmReply
+	(*ProposeReply)(nil),   // 14: namesrv.cluster.v1.ProposeReply
+	(*StatusRequest)(nil),  // 15: namesrv.cluster.v1.StatusRequest
+	(*StatusReply)(nil),    // 16: namesrv.cluster.v1.StatusReply
+	(*Passed)(nil),         // 17: namesrv.cluster.v1.Passed
+	(*MemberRequest)(nil),  // 18: namesrv.cluster.v1.MemberRequest
+	(*Join)(nil),           // 19: namesrv.cluster.v1.Join
+	(*Remove)(nil),         // 20: namesrv.cluster.v1.Remove
+	(*Transfer)(nil),       // 21: namesrv.cluster.v1.Transfer
+	(*MemberReply)(nil),    // 22: namesrv.cluster.v1.MemberReply
+	nil,                    // 23: namesrv.cluster.v1.FormReply.FactsEntry
 }
 var file_cluster_proto_depIdxs = []int32{
 	0,  // 0: namesrv.cluster.v1.Envelope.kind:type_name -> namesrv.cluster.v1.Envelope.Kind
 	5,  // 1: namesrv.cluster.v1.State.peers:type_name -> namesrv.cluster.v1.Peer
 	7,  // 2: namesrv.cluster.v1.State.servers:type_name -> namesrv.cluster.v1.Server
-	8,  // 3: namesrv.cluster.v1.State.replacing:type_name -> namesrv.cluster.v1.Replace
-	21, // 4: namesrv.cluster.v1.FormReply.facts:type_name -> namesrv.cluster.v1.FormReply.FactsEntry
-	17, // 5: namesrv.cluster.v1.MemberRequest.join:type_name -> namesrv.cluster.v1.Join
-	18, // 6: namesrv.cluster.v1.MemberRequest.remove:type_name -> namesrv.cluster.v1.Remove
-	19, // 7: namesrv.cluster.v1.MemberRequest.transfer:type_name -> namesrv.cluster.v1.Transfer
+	9,  // 3: namesrv.cluster.v1.State.replacing:type_name -> namesrv.cluster.v1.Replace
+	23, // 4: namesrv.cluster.v1.FormReply.facts:type_name -> namesrv.cluster.v1.FormReply.FactsEntry
+	19, // 5: namesrv.cluster.v1.MemberRequest.join:type_name -> namesrv.cluster.v1.Join
+	20, // 6: namesrv.cluster.v1.MemberRequest.remove:type_name -> namesrv.cluster.v1.Remove
+	21, // 7: namesrv.cluster.v1.MemberRequest.transfer:type_name -> namesrv.cluster.v1.Transfer
 	8,  // [8:8] is the sub-list for method output_type
 	8,  // [8:8] is the sub-list for method input_type
 	8,  // [8:8] is the sub-list for extension type_name
@@ -1631,7 +1851,7 @@ func file_cluster_proto_init() {
 	if File_cluster_proto != nil {
 		return
 	}
-	file_cluster_proto_msgTypes[15].OneofWrappers = []any{
+	file_cluster_proto_msgTypes[17].OneofWrappers = []any{
 		(*MemberRequest_Join)(nil),
 		(*MemberRequest_Remove)(nil),
 		(*MemberRequest_Transfer)(nil),
@@ -1642,7 +1862,7 @@ func file_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cluster_proto_rawDesc), len(file_cluster_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   21,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

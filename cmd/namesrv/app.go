@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"strings"
 
@@ -13,11 +14,13 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		Name:    "namesrv",
 		Usage:   "a RocketMQ name server whose peers form one Raft group",
 		Version: programVersion(),
-		Description: "A server without any flag is complete: it serves clients and brokers on port 9876 and keeps its state.\n\n" +
-			"Examples:\n  namesrv server\n  namesrv cluster members",
+		Description: "A server without any flag is complete: it serves clients and brokers on port 9876 and keeps its state.\n" +
+			"Every command that prints data takes -o json; errors are one line on standard error.\n\n" +
+			exitCodeText() + "\n\nExamples:\n  namesrv server\n  namesrv cluster members",
 		Commands: []*cli.Command{
 			serverCommand(), clusterCommand(), kvCommand(), topicCommand(), brokerCommand(), configCommand(),
-			snapshotCommand(), recoverCommand(), healthcheckCommand(), versionCommand(),
+			snapshotCommand(), recoverCommand(), tlsCommand(), healthcheckCommand(),
+			completionCommand(), versionCommand(), suggestCommand(), pagesCommand(),
 		},
 		Reader:         stdin,
 		Writer:         stdout,
@@ -30,6 +33,15 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		prepare(command)
 	}
 	return app
+}
+
+// exitCodeText is the table of exit codes, a line each.
+func exitCodeText() string {
+	lines := []string{"Exit codes:"}
+	for _, e := range exitCodes() {
+		lines = append(lines, fmt.Sprintf("  %d  %s", e.code, e.meaning))
+	}
+	return strings.Join(lines, "\n")
 }
 
 // prepare gives every command of a tree what they have in common.

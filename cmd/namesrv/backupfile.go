@@ -24,6 +24,7 @@ const (
 	backupMagic   = "NSRVSAVE"
 	backupVersion = 1
 	maxHeader     = 1 << 20
+	maxBackup     = 1<<30 + 2*maxHeader // bytes: more than a server takes
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -45,6 +46,7 @@ type backup struct {
 	Size   int // bytes of the file
 	tables []byte
 	counts fsm.Counts
+	digest string
 }
 
 // writeBackup writes a file that is whole or absent.
@@ -74,12 +76,21 @@ func (b *backup) check() error {
 	if _, err := m.RestoreSnapshot(bytes.NewReader(b.tables)); err != nil {
 		return fmt.Errorf("%w: %w", errNoBackup, err)
 	}
+	var err error
 	b.counts = m.State().Counts()
-	return nil
+	b.digest, err = m.State().Digest()
+	return err
 }
 
 // readBackup reads a file and checks all of it.
 func readBackup(path string) (*backup, error) {
+	found, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if found.Size() > maxBackup {
+		return nil, fmt.Errorf("%s: %w: it has %d bytes, a backup at most %d", path, errNoBackup, found.Size(), maxBackup)
+	}
 	file, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
@@ -98,8 +109,11 @@ func parseBackup(file []byte) (*backup, error) {
 		return nil, fmt.Errorf("%w: it does not begin as one that namesrv snapshot save wrote", errNoBackup)
 	}
 	rest := head[len(backupMagic):]
-	if version := binary.BigEndian.Uint32(rest); version != backupVersion {
-		return nil, fmt.Errorf("%w: it has format %d, this program knows %d: use a newer namesrv", errNoBackup, version, backupVersion)
+	switch version := binary.BigEndian.Uint32(rest); {
+	case version > backupVersion:
+		return nil, fmt.Errorf("%w: it has the newer format %d, this program knows %d: use a newer namesrv", errNoBackup, version, backupVersion)
+	case version == 0:
+		return nil, fmt.Errorf("%w: it has format 0, which no namesrv wrote", errNoBackup)
 	}
 	size := binary.BigEndian.Uint32(rest[4:])
 	if size > maxHeader {

@@ -17,7 +17,7 @@ func (v *tablesView) Settings(ctx context.Context) ([]admin.Setting, error) {
 	list, err := v.service.Settings(ctx)
 	out := make([]admin.Setting, len(list))
 	for i, s := range list {
-		out[i] = admin.Setting{Name: s.Name, Value: s.Value, Shared: s.Shared}
+		out[i] = admin.Setting{Name: s.Name, Value: s.Value, Next: s.Next, Shared: s.Shared}
 	}
 	return out, translate(err)
 }
@@ -35,9 +35,14 @@ func (v *tablesView) SaveSnapshot(ctx context.Context) (admin.Snapshot, error) {
 	return admin.Snapshot{Index: index, Data: data}, err
 }
 
-func (v *tablesView) RestoreSnapshot(ctx context.Context, data []byte) (int, error) {
-	addresses, err := v.service.Restore(ctx, data)
+func (v *tablesView) RestoreSnapshot(ctx context.Context, id string, data []byte) (int, error) {
+	addresses, err := v.service.Restore(ctx, id, data)
 	return addresses, translateRefused(err)
+}
+
+func (v *tablesView) RestoreState(ctx context.Context) (admin.RestoreState, error) {
+	state, err := v.service.RestoreState(ctx)
+	return admin.RestoreState(state), translate(err)
 }
 
 func translateRefused(err error) error {

@@ -20,11 +20,13 @@ func brokerCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "broker",
 		Usage: "look at brokers and stop or allow writing to them",
+		Description: "Before a broker is stopped for work, take its write permission away and give it back afterwards.\n\n" +
+			"Examples:\n  namesrv broker list\n  namesrv broker wipe-write broker-a",
 		Subcommands: []*cli.Command{
 			{
 				Name: "list", Usage: "print every registered broker address",
-				Description: "Example:\n  namesrv broker list",
-				Flags:       clientFlags(), Action: brokerList,
+				Description: "One line an address; REGISTERED is the log index of its last change.\n\nExample:\n  namesrv broker list",
+				Flags:       clientFlags(), Action: listing((*admin.Client).Brokers, brokerTable),
 			},
 			{
 				Name: "wipe-write", Usage: "take the write permission from a broker's queues", ArgsUsage: "NAME",
@@ -33,24 +35,11 @@ func brokerCommand() *cli.Command {
 			},
 			{
 				Name: "add-write", Usage: "give the write permission back", ArgsUsage: "NAME",
-				Description: "Example:\n  namesrv broker add-write broker-a",
+				Description: "All its queues become readable and writable.\n\nExample:\n  namesrv broker add-write broker-a",
 				Flags:       clientFlags(), Action: changePermission((*admin.Client).AddWrite),
 			},
 		},
 	}
-}
-
-func brokerList(c *cli.Context) error {
-	if _, err := arguments(c); err != nil {
-		return err
-	}
-	return ask(c, func(ctx context.Context, client *admin.Client) error {
-		brokers, err := client.Brokers(ctx)
-		if err != nil {
-			return err
-		}
-		return show(c, brokers, func(w io.Writer) { brokerTable(w, brokers) })
-	})
 }
 
 func brokerTable(w io.Writer, brokers []admin.Broker) {
@@ -71,7 +60,7 @@ func changePermission(change permissionChange) cli.ActionFunc {
 		return ask(c, func(ctx context.Context, client *admin.Client) error {
 			count, err := change(client, ctx, args[0])
 			if err != nil {
-				return err
+				return hint(err, "namesrv broker list")
 			}
 			changed := map[string]any{"broker": args[0], "count": count}
 			return show(c, changed, func(w io.Writer) { fmt.Fprintf(w, "changed %d topics of %s\n", count, cell(args[0])) })

@@ -14,6 +14,7 @@ import (
 // Flags of every command that asks a server.
 const (
 	flagAdmin     = "admin"
+	flagAdminCA   = "admin-ca"
 	flagTokenFile = "token-file"
 	flagTimeout   = "timeout"
 	flagOutput    = "output"
@@ -40,9 +41,10 @@ func connectionFlags() []cli.Flag { return connectionFlagsWithin(5 * time.Second
 func connectionFlagsWithin(timeout time.Duration) []cli.Flag {
 	return withEnvironment([]cli.Flag{
 		&cli.StringFlag{Name: flagAdmin, Usage: "`URL` of the HTTP port of any peer", Value: defaultAdmin},
+		&cli.StringFlag{Name: flagAdminCA, Usage: "`FILE` with the certificates that an https URL is checked by", DefaultText: "those of the system"},
 		&cli.StringFlag{Name: flagTokenFile, Usage: "`FILE` with the token of the server, if it asks for one",
 			EnvVars: []string{variable("admin-token-file")}}, // so that a command beside a server needs no flag
-		&cli.DurationFlag{Name: flagTimeout, Usage: "how long to wait for the answer", Value: timeout},
+		&cli.DurationFlag{Name: flagTimeout, Usage: "`DURATION` to wait for the answer, as in 500ms, 10s or 2m", Value: timeout},
 	})
 }
 
@@ -56,10 +58,15 @@ func ask(c *cli.Context, do func(ctx context.Context, client *admin.Client) erro
 		return usagef(c, "--timeout %s: it must be longer than nothing", timeout)
 	}
 	cfg := admin.ClientConfig{URL: c.String(flagAdmin)}
+	var err error
 	if file := c.String(flagTokenFile); file != "" {
-		var err error
 		if cfg.Token, err = readToken(file); err != nil {
 			return usagef(c, "--token-file: %v", err)
+		}
+	}
+	if file := c.String(flagAdminCA); file != "" {
+		if cfg.RootCAs, err = certPool("--admin-ca", file); err != nil {
+			return usagef(c, "%v", err)
 		}
 	}
 	client, err := admin.NewClient(cfg)

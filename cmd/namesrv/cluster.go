@@ -1,7 +1,7 @@
 package main
 
 import (
-	"context"
+	"fmt"
 	"io"
 	"time"
 
@@ -15,36 +15,25 @@ func clusterCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "cluster",
 		Usage: "look at the group of peers, add and remove peers",
+		Description: "Any peer can be asked: what only the leader can do is passed on to it.\n\n" +
+			"Examples:\n  namesrv cluster members\n  namesrv cluster health --admin http://ns2:9874",
 		Subcommands: append([]*cli.Command{
 			{
 				Name:        "members",
 				Usage:       "list the peers, who leads and who lags",
 				Description: "Example:\n  namesrv cluster members -o json",
 				Flags:       clientFlags(),
-				Action:      clusterMembers,
+				Action:      listing((*admin.Client).Members, memberTable),
 			},
 			{
 				Name:        "status",
 				Usage:       "show what one peer knows of itself and its group",
 				Description: "It answers without a leader too.\n\nExample:\n  namesrv cluster status --admin http://ns2:9874",
 				Flags:       clientFlags(),
-				Action:      clusterStatus,
+				Action:      listing((*admin.Client).Status, statusTable),
 			},
 		}, membershipCommands()...),
 	}
-}
-
-func clusterMembers(c *cli.Context) error {
-	if _, err := arguments(c); err != nil {
-		return err
-	}
-	return ask(c, func(ctx context.Context, client *admin.Client) error {
-		members, err := client.Members(ctx)
-		if err != nil {
-			return err
-		}
-		return show(c, members, func(w io.Writer) { memberTable(w, members) })
-	})
 }
 
 func memberTable(w io.Writer, members []admin.Member) {
@@ -63,19 +52,6 @@ func role(m admin.Member) string {
 		return "voter"
 	}
 	return "non-voter"
-}
-
-func clusterStatus(c *cli.Context) error {
-	if _, err := arguments(c); err != nil {
-		return err
-	}
-	return ask(c, func(ctx context.Context, client *admin.Client) error {
-		status, err := client.Status(ctx)
-		if err != nil {
-			return err
-		}
-		return show(c, status, func(w io.Writer) { statusTable(w, status) })
-	})
 }
 
 func statusTable(w io.Writer, s admin.Status) {
@@ -98,9 +74,41 @@ func statusTable(w io.Writer, s admin.Status) {
 		{"commit index", number(s.CommitIndex)},
 		{"last index", number(s.LastIndex)},
 		{"voters", number(s.Voters)},
+		{"last contact", lastContact(s)},
+		{"log", fmt.Sprintf("%d bytes, snapshot at index %d", s.LogBytes, s.Snapshot)},
+		{"topics", number(s.Topics)},
+		{"brokers", fmt.Sprintf("%d addresses, %d of them connected here", s.Brokers, s.Sessions)},
+		{"connections", number(s.Connections)},
 		{"ready", ready},
-		{"linearizable", yesNo(s.Linearizable)},
+		{"feature level", featureLevel(s)},
+		{"linearizable", linearizable(s)},
 		{"version", s.Version},
 		{"started", s.Started.Format(time.RFC3339)},
 	})
+}
+
+// lastContact tells how long ago a follower heard from its leader.
+func lastContact(s admin.Status) string {
+	switch {
+	case s.State == "leader":
+		return "with itself: it leads"
+	case s.LastContact < 0:
+		return "none with a leader"
+	}
+	return fmt.Sprintf("with the leader %d ms ago", s.LastContact)
+}
+
+func linearizable(s admin.Status) string {
+	if s.Unconfirmed == 0 {
+		return yesNo(s.Linearizable)
+	}
+	return fmt.Sprintf("%s; %d answers were from the last known state, since the start", yesNo(s.Linearizable), s.Unconfirmed)
+}
+
+// featureLevel tells the group's, and what this peer could do once the others can.
+func featureLevel(s admin.Status) string {
+	if s.KnownLevel > s.FeatureLevel {
+		return fmt.Sprintf("%d, %d once all voters run this version", s.FeatureLevel, s.KnownLevel)
+	}
+	return fmt.Sprint(s.FeatureLevel)
 }

@@ -22,12 +22,14 @@ type fakePeer struct {
 	err      error
 	block    bool
 
-	joined   string // node that was admitted; it is a voter the next time the members are listed
-	slowVote bool   // it is not
-	uuid     string // what Status says
+	joined   string         // node that was admitted; it is a voter the next time the members are listed
+	slowVote bool           // it is not
+	members  []admin.Member // what Members says, where it is not the usual three
+	uuid     string         // what Status says
 
 	set                map[string]string
 	snapshot, restored []byte
+	restoreID          string // of the last restore
 	leader             string // what Status says
 }
 
@@ -60,6 +62,9 @@ func (p *fakePeer) Transfer(ctx context.Context, id string) (admin.Change, error
 func (p *fakePeer) Members(ctx context.Context) ([]admin.Member, error) {
 	if p.joined != "" {
 		return []admin.Member{{ID: p.joined, Member: p.joined + "-6c", Voter: !p.slowVote, Reachable: true}}, p.fail(ctx)
+	}
+	if p.members != nil {
+		return p.members, p.fail(ctx)
 	}
 	return []admin.Member{
 		{ID: "n1", Member: "n1-3f", Peer: "ns1:9875", Client: "ns1:9876", Voter: true, Leader: true, Reachable: true, LastIndex: 9},
@@ -124,7 +129,17 @@ func (p *fakePeer) AllKV(ctx context.Context) (map[string]map[string]string, err
 }
 
 func (p *fakePeer) Settings(ctx context.Context) ([]admin.Setting, error) {
-	return []admin.Setting{{Name: "listenPort", Value: "9876"}, {Name: "orderMessageEnable", Value: "true", Shared: true}}, p.fail(ctx)
+	list := []admin.Setting{{Name: "listenPort", Value: "9876", Next: "9876"}, {Name: "orderMessageEnable", Value: "true", Next: "true", Shared: true},
+		{Name: "productEnvName", Value: "center", Next: "center"}}
+	for i := range list {
+		if value, set := p.set[list[i].Name]; set {
+			list[i].Next = value
+			if list[i].Shared {
+				list[i].Value = value
+			}
+		}
+	}
+	return list, p.fail(ctx)
 }
 
 func (p *fakePeer) SetSettings(ctx context.Context, changes map[string]string) error {
@@ -136,9 +151,13 @@ func (p *fakePeer) SaveSnapshot(ctx context.Context) (admin.Snapshot, error) {
 	return admin.Snapshot{Index: 42, Data: p.snapshot}, p.fail(ctx)
 }
 
-func (p *fakePeer) RestoreSnapshot(ctx context.Context, data []byte) (int, error) {
-	p.restored = data
+func (p *fakePeer) RestoreSnapshot(ctx context.Context, id string, data []byte) (int, error) {
+	p.restored, p.restoreID = data, id
 	return 1, p.fail(ctx)
+}
+
+func (p *fakePeer) RestoreState(ctx context.Context) (admin.RestoreState, error) {
+	return admin.RestoreState{Restored: p.restoreID, Running: "r2", Bytes: 7}, p.fail(ctx)
 }
 
 // servePeer starts a peer that asks for token, and points every command at it.
@@ -248,6 +267,9 @@ func TestStatus(t *testing.T) {
 	}
 }
 
+// notFound is how a server answers a change of what does not exist.
+var notFound = &admin.Error{Kind: admin.KindNotFound, Message: "no such thing: nothing was changed"}
+
 func TestCommandsFail(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -263,6 +285,10 @@ func TestCommandsFail(t *testing.T) {
 		{"time-out there", func(p *fakePeer) { p.err = context.DeadlineExceeded }, []string{"broker", "list"}, exitTimeout, []string{"--timeout"}},
 		{"something else", func(p *fakePeer) { p.err = fmt.Errorf("first\nsecond") }, []string{"cluster", "members"}, exitFailed, []string{"first; second"}},
 		{"no such key", nil, []string{"kv", "get", "NS", "none"}, exitFailed, []string{`"none"`, "see: namesrv kv list NS"}},
+		{"no such key to delete", func(p *fakePeer) { p.err = notFound }, []string{"kv", "delete", "NS", "none"}, exitFailed, []string{"nothing was changed", "see: namesrv kv list NS"}},
+		{"no such topic to delete", func(p *fakePeer) { p.err = notFound }, []string{"topic", "delete", "none"}, exitFailed, []string{"nothing was changed", "see: namesrv topic list"}},
+		{"no such broker to wipe", func(p *fakePeer) { p.err = notFound }, []string{"broker", "wipe-write", "none"}, exitFailed, []string{"nothing was changed", "see: namesrv broker list"}},
+		{"no such broker to add to", func(p *fakePeer) { p.err = notFound }, []string{"broker", "add-write", "none"}, exitFailed, []string{"nothing was changed", "see: namesrv broker list"}},
 		{"no such namespace", nil, []string{"kv", "list", "none"}, exitFailed, []string{`no namespace "none"`}},
 		{"no such topic", nil, []string{"topic", "route", "none"}, exitFailed, []string{`"none"`, "see: namesrv topic list"}},
 		{"no server", nil, []string{"topic", "list", "--admin", "http://127.0.0.1:1"}, exitFailed, []string{"127.0.0.1:1", "is the server running?"}},

@@ -35,8 +35,10 @@ type serverConfig struct {
 	Join            []hostPort // the peers that form the group, or that may be asked to admit this one
 
 	PeerCA, PeerCert, PeerKey string // files, all or none
+	AdminCert, AdminKey       string // files, both or none
 
 	AdminToken      string // "" asks for none
+	NewTokenFile    string // where the server is to make one, "" where it need not
 	RaftProfile     string // lan or wan
 	ReadConsistency string // linearizable or local
 	OnNoLeader      string // serve or refuse

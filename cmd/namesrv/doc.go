@@ -7,8 +7,12 @@
 // process, and only main does.
 //
 // Each group of commands is one file. A command returns an error; run turns it
-// into one line on standard error and an exit code: 0 done, 1 failed, 2 wrong usage
-// (1 for the server, as with the stock one), 3 no leader, 4 timed out.
+// into one line on standard error and an exit code; exitCodes lists them.
+//
+// The help texts are the only description of the commands: the pages in docs/commands
+// are made of them by go generate, and a test fails where they differ.
 //
 // run may be called several times at once, as tests do: nothing here is global.
 package main
+
+//go:generate go run . pages ../../docs/commands

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +21,23 @@ const (
 	exitNoLeader = 3
 	exitTimeout  = 4
 )
+
+// exitCode is one exit code, for the help text.
+type exitCode struct {
+	code    int
+	meaning string
+}
+
+// exitCodes lists all of them.
+func exitCodes() []exitCode {
+	return []exitCode{
+		{exitDone, "done"},
+		{exitFailed, "failed or refused: the line on standard error says why and what to do next; for namesrv server wrong usage too, as with the stock one"},
+		{exitUsage, "wrong usage: nothing was asked of any server"},
+		{exitNoLeader, "no leader could be reached: nothing was changed"},
+		{exitTimeout, "timed out: a change may have been made all the same"},
+	}
+}
 
 // exitError is an error with the code to exit with.
 type exitError struct {
@@ -83,9 +101,12 @@ func isServer(c *cli.Context) bool { return c.Command.Name == serverName }
 // exit code.
 func explain(err error) error {
 	var failed *admin.Error
+	var untrusted *tls.CertificateVerificationError
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &untrusted):
+		return fmt.Errorf("%w; --admin-ca names the file with the CA of the server's certificate", err)
 	case errors.Is(err, admin.ErrNoLeader):
 		return &exitError{exitNoLeader, fmt.Errorf(
 			"%w; a majority of the voters must run and reach each other: ask each peer with namesrv cluster status", err)}

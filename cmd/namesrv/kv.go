@@ -17,6 +17,8 @@ func kvCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "kv",
 		Usage: "read and change stored keys, such as order topics",
+		Description: "All peers hold the same keys; a change is made in the whole group or not at all.\n\n" +
+			"Examples:\n  namesrv kv list ORDER_TOPIC_CONFIG\n  namesrv kv put ORDER_TOPIC_CONFIG TopicA broker-a:8",
 		Subcommands: append([]*cli.Command{
 			{
 				Name: "get", Usage: "print one value", ArgsUsage: "NAMESPACE KEY",
@@ -31,7 +33,7 @@ func kvCommand() *cli.Command {
 			},
 			{
 				Name: "delete", Usage: "remove a key", ArgsUsage: "NAMESPACE KEY",
-				Description: "Removing a key that is not there is no error.\n\nExample:\n  namesrv kv delete ORDER_TOPIC_CONFIG TopicA",
+				Description: "A key that is not there is said to be so, with exit code 1.\n\nExample:\n  namesrv kv delete ORDER_TOPIC_CONFIG TopicA",
 				Flags:       clientFlags(), Action: kvDelete,
 			},
 			{
@@ -78,7 +80,7 @@ func kvDelete(c *cli.Context) error {
 	}
 	return ask(c, func(ctx context.Context, client *admin.Client) error {
 		if err := client.DeleteKV(ctx, args[0], args[1]); err != nil {
-			return err
+			return hint(err, "namesrv kv list "+args[0])
 		}
 		deleted := map[string]any{"namespace": args[0], "key": args[1], "deleted": true}
 		return show(c, deleted, func(w io.Writer) { fmt.Fprintf(w, "deleted %s from %s\n", cell(args[1]), cell(args[0])) })

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -118,6 +117,7 @@ func (l *loader) fill() {
 	}
 	cfg.NodeID, cfg.DataDir = values[settings.NodeID], values[settings.DataDir]
 	cfg.PeerCA, cfg.PeerCert, cfg.PeerKey = values[settings.PeerCA], values[settings.PeerCert], values[settings.PeerKey]
+	cfg.AdminCert, cfg.AdminKey = values[settings.AdminCert], values[settings.AdminKey]
 	cfg.RaftProfile = values[settings.RaftProfile]
 	cfg.ReadConsistency, cfg.OnNoLeader = values[settings.ReadConsistency], values[settings.OnNoLeader]
 	cfg.LogLevel = strings.ToLower(values[settings.LogLevel])
@@ -191,42 +191,6 @@ func (l *loader) advertised(flag, value string, listen hostPort) hostPort {
 		return hostPort{host: l.host, port: listen.port}
 	}
 	return listen
-}
-
-// maxToken bounds what is read of a token file, in bytes.
-const maxToken = 4096
-
-// fillToken reads the file of --admin-token-file.
-func (l *loader) fillToken() {
-	file := l.values[settings.AdminTokenFile]
-	if file == "" {
-		return
-	}
-	token, err := readToken(file)
-	if err != nil {
-		l.errs = append(l.errs, fmt.Errorf("--admin-token-file: %w", err))
-	}
-	l.cfg.AdminToken = token
-}
-
-// readToken reads a token: one word of visible ASCII, with blanks and line ends
-// around it, since it travels in an HTTP header.
-func readToken(file string) (string, error) {
-	opened, err := os.Open(file)
-	if err != nil {
-		return "", err
-	}
-	defer opened.Close()
-	text, err := io.ReadAll(io.LimitReader(opened, maxToken+1))
-	if err != nil {
-		return "", err
-	}
-	token := strings.TrimSpace(string(text))
-	strange := strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' })
-	if token == "" || strange || len(text) > maxToken {
-		return "", fmt.Errorf("%s must hold one word of at most %d letters, digits and signs", file, maxToken)
-	}
-	return token, nil
 }
 
 // keepInForce puts what flags and environment decided into the settings, so that

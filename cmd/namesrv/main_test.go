@@ -2,22 +2,43 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
 
-	"github.com/urfave/cli/v2"
+	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) {
+	testscript.Main(topLevel{m}, map[string]func(){"namesrv": main})
+}
+
+// mustNotSkip is the variable by which the test command fails where a test would be
+// skipped for want of a program.
+const mustNotSkip = "NAMESRV_SYSTEMTEST"
+
+// topLevel runs the tests, but not the program that scripts start by its name.
+type topLevel struct{ m *testing.M }
+
+// Run runs the tests and looks for goroutines that they left behind.
+func (t topLevel) Run() int {
 	// The environment of whoever runs the tests must not reach the flags.
 	for _, entry := range os.Environ() {
-		if name, _, _ := strings.Cut(entry, "="); strings.HasPrefix(name, "NAMESRV_") || strings.HasPrefix(name, "ROCKETMQ_") {
+		name, _, _ := strings.Cut(entry, "=")
+		if strings.HasPrefix(name, "ROCKETMQ_") || strings.HasPrefix(name, "NAMESRV_") && name != mustNotSkip {
 			_ = os.Unsetenv(name)
 		}
 	}
-	goleak.VerifyTestMain(m)
+	code := t.m.Run()
+	if code == 0 {
+		if err := goleak.Find(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
+	return code
 }
 
 // result is what a run of the program left behind.
@@ -33,8 +54,14 @@ func runProgram(t *testing.T, args ...string) result {
 	return result{code, stdout.String(), stderr.String()}
 }
 
+// failer is the part of testing.T that oneLine needs.
+type failer interface {
+	Helper()
+	Errorf(format string, args ...any)
+}
+
 // oneLine checks that a failure was said in one line that holds the given parts.
-func (r result) oneLine(t *testing.T, code int, parts ...string) {
+func (r result) oneLine(t failer, code int, parts ...string) {
 	t.Helper()
 	if r.code != code {
 		t.Errorf("exit code %d, want %d", r.code, code)
@@ -106,30 +133,6 @@ func TestServerShowsItsUsage(t *testing.T) {
 		if !strings.Contains(got.stderr, part) {
 			t.Errorf("stderr lacks %q", part)
 		}
-	}
-}
-
-func TestHelpHasAnExample(t *testing.T) {
-	var visit func(command *cli.Command, path []string)
-	visit = func(command *cli.Command, path []string) {
-		path = append(path, command.Name)
-		for _, sub := range command.Subcommands {
-			visit(sub, path)
-		}
-		got := runProgram(t, append(path, "--help")...)
-		if got.code != exitDone || got.stderr != "" {
-			t.Errorf("%v --help: exit code %d, stderr %q", path, got.code, got.stderr)
-		}
-		example := "namesrv " + strings.Join(path, " ")
-		if len(command.Subcommands) == 0 && (!strings.Contains(got.stdout, "Example") || strings.Count(got.stdout, example) < 3) {
-			t.Errorf("%v --help has no example:\n%s", path, got.stdout)
-		}
-	}
-	for _, command := range newApp(nil, nil, nil).Commands {
-		visit(command, nil)
-	}
-	if got := runProgram(t); got.code != exitDone || !strings.Contains(got.stdout, "namesrv server") {
-		t.Errorf("without arguments: %+v", got)
 	}
 }
 

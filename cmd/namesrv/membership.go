@@ -60,7 +60,7 @@ func membershipCommands() []*cli.Command {
 }
 
 func waitFlag() cli.Flag {
-	return &cli.DurationFlag{Name: flagWait, Usage: "how long to wait for the vote; 0 does not wait", Value: defaultWait}
+	return &cli.DurationFlag{Name: flagWait, Usage: "`DURATION` to wait for the vote, as in 30s or 5m; 0 does not wait", Value: defaultWait}
 }
 
 func clusterJoin(c *cli.Context) error {

@@ -92,3 +92,41 @@ func TestClusterHealth(t *testing.T) {
 	p.leader = ""
 	runProgram(t, "cluster", "health").oneLine(t, exitNoLeader, "no leader is known")
 }
+
+func TestClusterHealthOfOtherGroups(t *testing.T) {
+	group := func(size int, change func(members []admin.Member)) (members []admin.Member) {
+		for i := range size {
+			id := fmt.Sprintf("n%d", i+1)
+			members = append(members, admin.Member{ID: id, Member: id + "-3f", Peer: id + ":9875", Voter: true, Reachable: true})
+		}
+		if change != nil {
+			change(members)
+		}
+		return members
+	}
+	tests := []struct {
+		name    string
+		members []admin.Member
+		code    int
+		want    string
+	}{
+		{"one lags", group(3, func(m []admin.Member) { m[2].Lag = 5000 }), exitFailed, "n3 is 5000 log entries behind"},
+		{"one of five is away", group(5, func(m []admin.Member) { m[4].Reachable = false }), exitFailed, "n5 (n5:9875) cannot be reached from n1"},
+		{"two", group(2, nil), exitFailed, "the loss of one more stops the group"},
+		{"four", group(4, nil), exitDone, "healthy: n1 leads, 4 of 4 voters can be reached\nWarning: 4 voters survive the loss of 1, no more than 3 would: an odd number is better\n"},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			p := servePeer(t, "")
+			p.leader, p.members = "n1", tc.members
+			got := runProgram(t, "cluster", "health")
+			if tc.code == exitDone {
+				if got != (result{stdout: tc.want}) {
+					t.Errorf("got %+v, want %q", got, tc.want)
+				}
+				return
+			}
+			got.oneLine(t, tc.code, tc.want)
+		})
+	}
+}

@@ -20,7 +20,7 @@ const (
 
 func outputFlag() cli.Flag {
 	return withEnvironment([]cli.Flag{
-		&cli.StringFlag{Name: flagOutput, Aliases: []string{"o"}, Usage: "table, or json for scripts", Value: outputTable},
+		&cli.StringFlag{Name: flagOutput, Aliases: []string{"o"}, Usage: "`FORMAT` of what is printed: table, or json for scripts", Value: outputTable},
 	})[0]
 }
 

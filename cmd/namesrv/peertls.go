@@ -2,9 +2,8 @@ package main
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
-	"os"
+	"time"
 )
 
 // peerTLS makes the configuration of the peer port, for both directions; nil
@@ -13,18 +12,15 @@ func peerTLS(cfg *serverConfig) (*tls.Config, error) {
 	if cfg.PeerCA == "" {
 		return nil, nil
 	}
-	pem, err := os.ReadFile(cfg.PeerCA)
+	pool, err := certPool("--peer-ca", cfg.PeerCA)
 	if err != nil {
-		return nil, fmt.Errorf("--peer-ca: %w", err)
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("--peer-ca: %s holds no certificate", cfg.PeerCA)
+		return nil, err
 	}
 	pair, err := tls.LoadX509KeyPair(cfg.PeerCert, cfg.PeerKey)
 	if err != nil {
 		return nil, fmt.Errorf("--peer-cert and --peer-key: %w", err)
 	}
+	warnOfEnd(cfg.Logger, "--peer-cert", pair, time.Now())
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair},
 		RootCAs: pool, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert,

@@ -26,6 +26,7 @@ const (
 type runningPeer struct {
 	cfg      *serverConfig
 	fatal    chan error
+	removed  chan struct{} // closed when the group has removed this peer; fatal follows
 	tables   *nameserver.Tables
 	sessions *nameserver.Sessions
 	client   *remoting.Client // to brokers
@@ -56,6 +57,12 @@ func runServer(ctx context.Context, cfg *serverConfig) error {
 		return err
 	}
 	working.Wait()
+	if errors.Is(err, errRemoved) {
+		p.dismiss()
+		err = <-p.fatal
+		p.cut()
+		return err
+	}
 	stopped := make(chan error, 1)
 	go func() { stopped <- p.stop() }()
 	select {
@@ -67,12 +74,18 @@ func runServer(ctx context.Context, cfg *serverConfig) error {
 	}
 }
 
-var errFatal = errors.New("this peer cannot go on")
+var (
+	errFatal   = errors.New("this peer cannot go on")
+	errRemoved = errors.New("this peer was removed")
+)
 
 // startPeer opens everything but the client port.
 func startPeer(cfg *serverConfig) (*runningPeer, error) {
-	p := &runningPeer{cfg: cfg, fatal: make(chan error, 1), served: make(chan error, 2)}
+	p := &runningPeer{cfg: cfg, fatal: make(chan error, 1), removed: make(chan struct{}), served: make(chan error, 2)}
 	if err := checkFree(cfg.Listen); err != nil {
+		return nil, err
+	}
+	if err := cfg.makeToken(); err != nil {
 		return nil, err
 	}
 	var err error
@@ -83,9 +96,9 @@ func startPeer(cfg *serverConfig) (*runningPeer, error) {
 	if err != nil {
 		return nil, err
 	}
-	adminListener, err := net.Listen("tcp", cfg.AdminListen.String())
+	adminListener, err := listenAdmin(cfg)
 	if err != nil {
-		return nil, bindError("--admin-listen", cfg.AdminListen, err)
+		return nil, err
 	}
 	peerListener, err := net.Listen("tcp", cfg.PeerListen.String())
 	if err != nil {
@@ -99,7 +112,7 @@ func startPeer(cfg *serverConfig) (*runningPeer, error) {
 		return nil, errors.Join(err, adminListener.Close(), peerListener.Close())
 	}
 	if p.node, err = cluster.Open(conf); err != nil {
-		return nil, errors.Join(err, adminListener.Close())
+		return nil, errors.Join(explainOpen(err), adminListener.Close())
 	}
 	p.service = nameserver.NewService(p.serviceConfig(), p.tables, p.node, p.sessions)
 	p.metrics = newMetrics(p.service.Codes())
@@ -110,6 +123,14 @@ func startPeer(cfg *serverConfig) (*runningPeer, error) {
 	p.http = p.adminServer()
 	go func() { p.served <- p.http.Serve(adminListener) }()
 	return p, nil
+}
+
+// explainOpen says what to do about a data directory that cannot be used.
+func explainOpen(err error) error {
+	if errors.Is(err, cluster.ErrInUse) {
+		return fmt.Errorf("%w: stop that one, or choose another with --data-dir", err)
+	}
+	return err
 }
 
 // checkFree finds out early whether the client port, which is opened last, can be had.
@@ -144,6 +165,8 @@ func (p *runningPeer) serve(ctx context.Context) error {
 	case <-ctx.Done():
 		p.cfg.Logger.Info("stopping")
 		return nil
+	case <-p.removed:
+		return errRemoved
 	case err := <-p.fatal:
 		return err
 	case err := <-p.served:
@@ -240,6 +263,18 @@ func (p *runningPeer) awaitGone(limit time.Duration) {
 		case <-end:
 			return
 		}
+	}
+}
+
+// dismiss ends the clients' connections of a peer that was removed, so that they
+// ask another one instead of being told that this one cannot answer.
+func (p *runningPeer) dismiss() {
+	ctx, cancel := context.WithTimeout(context.Background(), cutTime)
+	defer cancel()
+	err := p.wire.CloseListeners()
+	p.service.Leave()
+	if err = errors.Join(err, p.wire.Shutdown(ctx)); err != nil {
+		p.cfg.Logger.Warn("some requests were cut", "error", err)
 	}
 }
 

@@ -42,7 +42,9 @@ func ownFlags() []ownFlag {
 		{"peer-ca", settings.PeerCA, "", "", "`FILE` with the certificates that other peers are checked by"},
 		{"peer-cert", settings.PeerCert, "", "", "`FILE` with this peer's certificate"},
 		{"peer-key", settings.PeerKey, "", "", "`FILE` with its key"},
-		{"admin-token-file", settings.AdminTokenFile, "", "", "`FILE` with the token that the HTTP API asks for; needed when --admin-listen is not loopback"},
+		{"admin-cert", settings.AdminCert, "", "", "`FILE` with the certificate of the HTTP port, which then speaks HTTPS and nothing else"},
+		{"admin-key", settings.AdminKey, "", "", "`FILE` with its key"},
+		{"admin-token-file", settings.AdminTokenFile, "", "", "`FILE` with the token that the HTTP API asks for; needed when --admin-listen is not loopback, made when it is missing in --data-dir"},
 		{"log-level", settings.LogLevel, "info", "", "`LEVEL` trace, debug, info, warn, error or off"},
 		{"log-json", settings.LogJSON, "false", "", "log in JSON, one object a line"},
 		{"raft-profile", settings.RaftProfile, "lan", "", "`PROFILE` lan, or wan for peers far from each other (ten times slower to notice a loss)"},
@@ -73,7 +75,7 @@ func serverFlags() []cli.Flag {
 	flags := []cli.Flag{
 		&cli.StringFlag{Name: flagConfigFile, Aliases: []string{"c"}, Usage: "Java properties `FILE` with stock settings"},
 		&cli.BoolFlag{Name: flagPrintConfig, Aliases: []string{"p"}, Usage: "print the settings in force and exit"},
-		&cli.StringFlag{Name: flagNamesrvAddr, Aliases: []string{"n"}, Usage: "accepted and ignored, as by the stock server"},
+		&cli.StringFlag{Name: flagNamesrvAddr, Aliases: []string{"n"}, Usage: "`ADDRESS` accepted and ignored, as by the stock server"},
 		&cli.StringFlag{Name: flagListen, Usage: "`HOST:PORT` for clients and brokers",
 			DefaultText: "bindAddress and listenPort of the file, or 0.0.0.0:9876"},
 	}

@@ -18,16 +18,19 @@ func configCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "config",
 		Usage: "look at the settings of a running peer and change them",
+		Description: "Settings have their stock names. What is decided at the start, such as addresses, is changed by the flags\n" +
+			"or the file of the server.\n\nExamples:\n  namesrv config get\n  namesrv config set orderMessageEnable=true",
 		Subcommands: []*cli.Command{
 			{
 				Name: "get", Usage: "print the settings that a peer uses, or some of them", ArgsUsage: "[KEY...]",
-				Description: "Those of the scope \"cluster\" are the same at every peer.\n\nExamples:\n  namesrv config get\n  namesrv config get orderMessageEnable -o json",
-				Flags:       clientFlags(), Action: configGet,
+				Description: "Those of the scope \"cluster\" are the same at every peer. A value that was changed and waits for the next\n" +
+					"start of the peer stands under AFTER RESTART.\n\nExamples:\n  namesrv config get\n  namesrv config get orderMessageEnable -o json",
+				Flags: clientFlags(), Action: configGet,
 			},
 			{
 				Name: "set", Usage: "change settings: all of those given, or none", ArgsUsage: "KEY=VALUE...",
 				Description: "A setting of the cluster changes at every peer, others at the peer that is asked. What a peer uses is kept\n" +
-					"for its next start.\n\nExample:\n  namesrv config set orderMessageEnable=true",
+					"for its next start; some settings are in force only from then on, which is said.\n\nExample:\n  namesrv config set orderMessageEnable=true",
 				Flags: clientFlags(), Action: configSet,
 			},
 		},
@@ -45,6 +48,9 @@ func configGet(c *cli.Context) error {
 			if list, err = pick(list, wanted); err != nil {
 				return err
 			}
+		}
+		if len(wanted) == 1 && c.String(flagOutput) != outputJSON && list[0].Next != list[0].Value {
+			fmt.Fprintf(c.App.ErrWriter, "%s: %s after restart\n", list[0].Name, cell(list[0].Next))
 		}
 		return show(c, list, func(w io.Writer) { settingsTable(w, list, len(wanted) == 1) })
 	})
@@ -68,15 +74,30 @@ func settingsTable(w io.Writer, list []admin.Setting, valueOnly bool) {
 		fmt.Fprintln(w, list[0].Value)
 		return
 	}
+	heading := []string{"SETTING", "VALUE", "SCOPE"}
+	waiting := slices.ContainsFunc(list, func(s admin.Setting) bool { return s.Next != s.Value })
+	if waiting {
+		heading = append(heading, "AFTER RESTART")
+	}
 	rows := make([][]string, 0, len(list))
 	for _, s := range list {
-		scope := "peer"
-		if s.Shared {
-			scope = "cluster"
+		row := []string{s.Name, s.Value, scopeOf(s)}
+		switch {
+		case waiting && s.Next != s.Value:
+			row = append(row, s.Next)
+		case waiting:
+			row = append(row, "-")
 		}
-		rows = append(rows, []string{s.Name, s.Value, scope})
+		rows = append(rows, row)
 	}
-	columns(w, []string{"SETTING", "VALUE", "SCOPE"}, rows)
+	columns(w, heading, rows)
+}
+
+func scopeOf(s admin.Setting) string {
+	if s.Shared {
+		return "cluster"
+	}
+	return "peer"
 }
 
 func configSet(c *cli.Context) error {
@@ -98,10 +119,24 @@ func configSet(c *cli.Context) error {
 		if err := client.SetSettings(ctx, changes); err != nil {
 			return err
 		}
-		return show(c, changes, func(w io.Writer) {
-			for _, name := range slices.Sorted(maps.Keys(changes)) {
-				fmt.Fprintf(w, "%s is %s\n", cell(name), cell(changes[name]))
-			}
-		})
+		list, err := client.Settings(ctx)
+		if err == nil {
+			list, err = pick(list, slices.Sorted(maps.Keys(changes)))
+		}
+		if err != nil {
+			return fmt.Errorf("they are set, but could not be read back: %w", err)
+		}
+		return show(c, list, func(w io.Writer) { changedTable(w, list) })
 	})
+}
+
+// changedTable says what settings are after a change, which not all take at once.
+func changedTable(w io.Writer, list []admin.Setting) {
+	for _, s := range list {
+		fmt.Fprintf(w, "%s is %s", s.Name, cell(s.Value))
+		if s.Next != s.Value {
+			fmt.Fprintf(w, ", and %s after restart", cell(s.Next))
+		}
+		fmt.Fprintln(w)
+	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"time"
 
@@ -18,6 +17,8 @@ func snapshotCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "snapshot",
 		Usage: "back the tables up, look into a backup, bring one back",
+		Description: "A backup holds topics, brokers, KV and shared settings, and its own checksum.\n\n" +
+			"Examples:\n  namesrv snapshot save /var/backups/namesrv.save\n  namesrv snapshot inspect /var/backups/namesrv.save",
 		Subcommands: []*cli.Command{
 			{
 				Name: "save", Usage: "save topics, brokers, KV and shared settings to a file", ArgsUsage: "FILE",
@@ -33,11 +34,18 @@ func snapshotCommand() *cli.Command {
 			{
 				Name: "restore", Usage: "replace topics, brokers and KV of the running group by those of a backup", ArgsUsage: "FILE",
 				Description: "Members and settings stay. Brokers that are up register anew where they differ; every other address is\n" +
-					"kept for its timeout and half a minute. All peers change at the same moment, or none.\n\n" +
+					"kept for its timeout and half a minute. All peers change at the same moment, or none. Exit code 4 says that\n" +
+					"it is not known whether they did: ask with namesrv snapshot status.\n\n" +
 					"Example:\n  namesrv snapshot restore /var/backups/namesrv.save",
 				Flags: clientFlagsWithin(snapshotTimeout,
 					&cli.BoolFlag{Name: flagForce, Usage: "restore a backup of another cluster too"}),
 				Action: snapshotRestore,
+			},
+			{
+				Name: "status", Usage: "print which restore took effect last, and which is under way",
+				Description: "One that is under way and of which nothing more arrives is dropped after a minute.\n\n" +
+					"Example:\n  namesrv snapshot status",
+				Flags: clientFlags(), Action: snapshotStatus,
 			},
 		},
 	}
@@ -47,17 +55,24 @@ func snapshotCommand() *cli.Command {
 type summary struct {
 	File string `json:"file"`
 	backupHeader
-	Size         int `json:"size"` // bytes
-	Topics       int `json:"topics"`
-	QueueEntries int `json:"queue_entries"` // one a topic and broker
-	Brokers      int `json:"brokers"`
-	Addresses    int `json:"addresses"`
-	Namespaces   int `json:"namespaces"`
+	Size         int    `json:"size"` // bytes
+	Topics       int    `json:"topics"`
+	QueueEntries int    `json:"queue_entries"` // one a topic and broker
+	Brokers      int    `json:"brokers"`
+	Addresses    int    `json:"addresses"`
+	Namespaces   int    `json:"namespaces"`
+	Digest       string `json:"digest"` // equal for equal tables, whichever group they are of
 }
 
 func (b *backup) summary(file string) summary {
 	return summary{File: file, backupHeader: b.backupHeader, Size: b.Size, Topics: b.counts.Topics, QueueEntries: b.counts.QueueEntries,
-		Brokers: b.counts.Brokers, Addresses: b.counts.Addresses, Namespaces: b.counts.Namespaces}
+		Brokers: b.counts.Brokers, Addresses: b.counts.Addresses, Namespaces: b.counts.Namespaces, Digest: b.digest}
+}
+
+// show prints what a backup holds.
+func (b *backup) show(c *cli.Context, file string) error {
+	s := b.summary(file)
+	return show(c, s, func(w io.Writer) { summaryTable(w, s) })
 }
 
 func summaryTable(w io.Writer, s summary) {
@@ -73,6 +88,7 @@ func summaryTable(w io.Writer, s summary) {
 		{"brokers", number(s.Brokers)},
 		{"addresses", number(s.Addresses)},
 		{"namespaces", number(s.Namespaces)},
+		{"digest", s.Digest},
 	})
 }
 
@@ -90,47 +106,27 @@ func snapshotSave(c *cli.Context) error {
 		if err != nil {
 			return err
 		}
-		s := saved.summary(args[0])
-		return show(c, s, func(w io.Writer) { summaryTable(w, s) })
+		return saved.show(c, args[0])
 	})
 }
 
 func snapshotInspect(c *cli.Context) error {
-	args, err := arguments(c, "FILE")
+	file, b, err := backupArgument(c)
 	if err != nil {
 		return err
 	}
-	if err := checkOutput(c); err != nil {
-		return err
-	}
-	b, err := readBackup(args[0])
-	if err != nil {
-		return err
-	}
-	s := b.summary(args[0])
-	return show(c, s, func(w io.Writer) { summaryTable(w, s) })
+	return b.show(c, file)
 }
 
-func snapshotRestore(c *cli.Context) error {
+// backupArgument reads the file that a command names.
+func backupArgument(c *cli.Context) (file string, b *backup, err error) {
 	args, err := arguments(c, "FILE")
+	if err == nil {
+		err = checkOutput(c)
+	}
 	if err != nil {
-		return err
+		return "", nil, err
 	}
-	if err := checkOutput(c); err != nil {
-		return err
-	}
-	b, err := readBackup(args[0])
-	if err != nil {
-		return fmt.Errorf("%w; nothing was changed", err)
-	}
-	return ask(c, func(ctx context.Context, client *admin.Client) error {
-		restored, err := client.RestoreSnapshot(ctx, admin.Snapshot{Cluster: b.Cluster, Index: b.Index, Data: b.tables}, c.Bool(flagForce))
-		if err != nil {
-			return err
-		}
-		shown := map[string]any{"file": args[0], "addresses": restored.Addresses, "topics": b.counts.Topics, "restored": true}
-		return show(c, shown, func(w io.Writer) {
-			fmt.Fprintf(w, "restored %s: %d topics, %d broker addresses\n", cell(args[0]), b.counts.Topics, restored.Addresses)
-		})
-	})
+	b, err = readBackup(args[0])
+	return args[0], b, err
 }

@@ -2,8 +2,13 @@ package main
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"hash/crc32"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,7 +42,7 @@ func TestSnapshotFileAndBack(t *testing.T) {
 	if saved.code != exitDone || saved != inspected {
 		t.Fatalf("saved %+v, inspected %+v", saved, inspected)
 	}
-	for _, part := range []string{"cluster        u-1", "log index      42", "brokers        1", "namespaces     1"} {
+	for _, part := range []string{"cluster        u-1", "log index      42", "brokers        1", "namespaces     1", "digest         "} {
 		if !strings.Contains(inspected.stdout, part) {
 			t.Errorf("no %q in:\n%s", part, inspected.stdout)
 		}
@@ -80,7 +85,11 @@ func TestSpoiltBackupsAreRefused(t *testing.T) {
 	}{
 		"empty":            {nil, "does not begin"},
 		"something else":   {[]byte("{}"), "does not begin"},
-		"another format":   {flipped(len(backupMagic) + 3), "format"},
+		"format 0":         {flipped(len(backupMagic) + 3), "format 0"},
+		"a newer format":   {newer(good), "newer format 2, this program knows 1: use a newer namesrv"},
+		"another product":  {append([]byte("REDIS0011"), good[9:]...), "does not begin"},
+		"a Raft snapshot":  {append([]byte("namesrv\x00"), good[8:]...), "does not begin"},
+		"tables alone":     {p.snapshot, "does not begin"},
 		"cut":              {good[:len(good)-1], "cut short"},
 		"half":             {good[:len(good)/2], "cut short"},
 		"cut in its head":  {good[:len(backupMagic)+12], "cut short"},
@@ -109,6 +118,82 @@ func TestSpoiltBackupsAreRefused(t *testing.T) {
 	}
 	p.err = admin.ErrNoLeader
 	runProgram(t, "snapshot", "save", file).oneLine(t, exitNoLeader, "no leader")
+}
+
+// newer is a backup with the number of the format after this one, and nothing else wrong.
+func newer(backup []byte) []byte {
+	b := bytes.Clone(backup[:len(backup)-crc32.Size])
+	b[len(backupMagic)+3]++
+	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+}
+
+func TestBackupOfNewerTablesIsRefused(t *testing.T) {
+	p := servePeer(t, "")
+	p.snapshot = tablesOf(t)
+	file := filepath.Join(t.TempDir(), "x.save")
+	runProgram(t, "snapshot", "save", file)
+	good, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := bytes.Clone(good[:len(good)-crc32.Size])
+	body[bytes.Index(body, p.snapshot)+len("NSRVSNAP")+3]++
+	if err := os.WriteFile(file, binary.BigEndian.AppendUint32(body, crc32.Checksum(body, castagnoli)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	runProgram(t, "snapshot", "inspect", file).oneLine(t, exitFailed, "newer version", "use a newer namesrv")
+	runProgram(t, "snapshot", "restore", file).oneLine(t, exitFailed, "use a newer namesrv", "nothing was changed")
+	if p.restored != nil {
+		t.Error("it was restored")
+	}
+}
+
+func TestRestoreOfUnknownOutcome(t *testing.T) {
+	p := servePeer(t, "")
+	p.snapshot = tablesOf(t)
+	file := filepath.Join(t.TempDir(), "x.save")
+	runProgram(t, "snapshot", "save", file)
+	for name, tc := range map[string]struct {
+		err     error
+		code    int
+		unknown bool
+	}{
+		"refused":        {&admin.Error{Kind: admin.KindRefused, Message: "refused: x; nothing was changed"}, exitFailed, false},
+		"no leader":      {admin.ErrNoLeader, exitNoLeader, false},
+		"open":           {&admin.Error{Kind: admin.KindTimeout, Message: "outcome unknown"}, exitTimeout, true},
+		"internal error": {errors.New("disk"), exitTimeout, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p.err = tc.err
+			got := runProgram(t, "snapshot", "restore", file)
+			got.oneLine(t, tc.code)
+			if told := strings.Contains(got.stderr, "not known whether restore "+p.restoreID) && strings.Contains(got.stderr, "namesrv snapshot status"); told != tc.unknown {
+				t.Errorf("%s", got.stderr)
+			}
+		})
+	}
+	p.err = nil
+	runProgram(t, "snapshot", "restore", file, "--admin", "http://127.0.0.1:1").oneLine(t, exitFailed, "unreachable", "is the server running?")
+	broken := brokenServer(t)
+	runProgram(t, "snapshot", "restore", file, "--admin", broken).oneLine(t, exitTimeout, "not known", "namesrv snapshot status")
+	want := "last restore  " + p.restoreID + "\nunder way     r2\nbytes of it   7\n"
+	if got := runProgram(t, "snapshot", "status"); got != (result{stdout: want}) {
+		t.Errorf("%+v, want %q", got, want)
+	}
+}
+
+// brokenServer takes connections and ends each in the middle of its request.
+func brokenServer(t *testing.T) (url string) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		conn.Close()
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
 }
 
 func FuzzParseBackup(f *testing.F) {
@@ -143,20 +228,24 @@ func TestKVFiles(t *testing.T) {
 func TestConfigCommands(t *testing.T) {
 	p := servePeer(t, "")
 	for _, tc := range []struct{ args, want string }{
-		{"get", "SETTING             VALUE  SCOPE\nlistenPort          9876   peer\norderMessageEnable  true   cluster\n"},
+		{"get listenPort orderMessageEnable", "SETTING             VALUE  SCOPE\nlistenPort          9876   peer\norderMessageEnable  true   cluster\n"},
 		{"get orderMessageEnable", "true\n"},
-		{"set orderMessageEnable=false x=a=b", "orderMessageEnable is false\nx is a=b\n"},
+		{"set orderMessageEnable=false productEnvName=a=b", "orderMessageEnable is false\nproductEnvName is center, and a=b after restart\n"},
+		{"get", "SETTING             VALUE   SCOPE    AFTER RESTART\nlistenPort          9876    peer     -\norderMessageEnable  false   cluster  -\nproductEnvName      center  peer     a=b\n"},
 	} {
 		if got := runProgram(t, append([]string{"config"}, strings.Fields(tc.args)...)...); got != (result{stdout: tc.want}) {
 			t.Errorf("config %s: %+v", tc.args, got)
 		}
 	}
-	if diff := cmp.Diff(map[string]string{"orderMessageEnable": "false", "x": "a=b"}, p.set); diff != "" {
+	if diff := cmp.Diff(map[string]string{"orderMessageEnable": "false", "productEnvName": "a=b"}, p.set); diff != "" {
 		t.Error(diff)
 	}
-	want := decoded(t, `[{"name":"orderMessageEnable","value":"true","shared":true}]`)
+	want := decoded(t, `[{"name":"orderMessageEnable","value":"false","after_restart":"false","shared":true}]`)
 	if got := runProgram(t, "config", "get", "orderMessageEnable", "-o", "json"); fmt.Sprint(want) != fmt.Sprint(decoded(t, got.stdout)) {
 		t.Errorf("json: %+v", got)
+	}
+	if got := runProgram(t, "config", "get", "productEnvName"); got != (result{stdout: "center\n", stderr: "productEnvName: a=b after restart\n"}) {
+		t.Errorf("a value that waits for a restart: %+v", got)
 	}
 	runProgram(t, "config", "get", "nothing").oneLine(t, exitFailed, "no setting nothing", "namesrv config get")
 	runProgram(t, "config", "set").oneLine(t, exitUsage, "KEY=VALUE is missing")

@@ -19,11 +19,13 @@ func topicCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "topic",
 		Usage: "look at topics and their routes",
+		Description: "Topics are made by brokers: mqadmin updateTopic makes one.\n\n" +
+			"Examples:\n  namesrv topic list\n  namesrv topic route TopicA",
 		Subcommands: []*cli.Command{
 			{
 				Name: "list", Usage: "print the names of all topics",
 				Description: "Example:\n  namesrv topic list",
-				Flags:       clientFlags(), Action: topicList,
+				Flags:       clientFlags(), Action: listing((*admin.Client).Topics, topicTable),
 			},
 			{
 				Name: "route", Usage: "print where a topic is", ArgsUsage: "TOPIC",
@@ -40,21 +42,10 @@ func topicCommand() *cli.Command {
 	}
 }
 
-func topicList(c *cli.Context) error {
-	if _, err := arguments(c); err != nil {
-		return err
+func topicTable(w io.Writer, topics []string) {
+	for _, topic := range topics {
+		fmt.Fprintln(w, cell(topic))
 	}
-	return ask(c, func(ctx context.Context, client *admin.Client) error {
-		topics, err := client.Topics(ctx)
-		if err != nil {
-			return err
-		}
-		return show(c, topics, func(w io.Writer) {
-			for _, topic := range topics {
-				fmt.Fprintln(w, cell(topic))
-			}
-		})
-	})
 }
 
 func topicRoute(c *cli.Context) error {
@@ -133,7 +124,7 @@ func topicDelete(c *cli.Context) error {
 	cluster := c.String("cluster")
 	return ask(c, func(ctx context.Context, client *admin.Client) error {
 		if err := client.DeleteTopic(ctx, args[0], cluster); err != nil {
-			return err
+			return hint(err, "namesrv topic list")
 		}
 		deleted := map[string]any{"topic": args[0], "cluster": cluster, "deleted": true}
 		return show(c, deleted, func(w io.Writer) { fmt.Fprintf(w, "deleted %s\n", cell(args[0])) })

@@ -11,7 +11,13 @@ import (
 // nodeIDs become part of Raft ids (NODE-RANDOM) and of MEMBER@HOST:PORT.
 var nodeIDs = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-var logLevels = []string{"trace", "debug", "info", "warn", "error", "off"}
+// Words that flags take; they never change.
+var (
+	logLevels       = []string{"trace", "debug", "info", "warn", "error", "off"}
+	raftProfiles    = []string{"lan", "wan"}
+	readModes       = []string{"linearizable", "local"}
+	leaderlessModes = []string{"serve", "refuse"}
+)
 
 // Validate says what cannot work, in words of the flags. It may be called at any
 // time and changes nothing.
@@ -22,9 +28,9 @@ func (cfg *serverConfig) Validate() error {
 		cfg.validateGroup(),
 		cfg.validateSecurity(),
 		oneOf("--log-level", cfg.LogLevel, logLevels...),
-		oneOf("--raft-profile", cfg.RaftProfile, "lan", "wan"),
-		oneOf("--read-consistency", cfg.ReadConsistency, "linearizable", "local"),
-		oneOf("--on-no-leader", cfg.OnNoLeader, "serve", "refuse"),
+		oneOf("--raft-profile", cfg.RaftProfile, raftProfiles...),
+		oneOf("--read-consistency", cfg.ReadConsistency, readModes...),
+		oneOf("--on-no-leader", cfg.OnNoLeader, leaderlessModes...),
 		oneOf("ROCKETMQ_SERIALIZE_TYPE", cfg.Serialize, "JSON", "ROCKETMQ"),
 	)
 }
@@ -109,7 +115,10 @@ func (cfg *serverConfig) validateSecurity() error {
 	if given != 0 && given != len(files) {
 		return errors.New("--peer-ca, --peer-cert and --peer-key go together: give all three, or none for peers that talk in plain text")
 	}
-	if !cfg.AdminListen.loopback() && cfg.AdminToken == "" {
+	if (cfg.AdminCert == "") != (cfg.AdminKey == "") {
+		return errors.New("--admin-cert and --admin-key go together: give both, or none for plain HTTP")
+	}
+	if !cfg.AdminListen.loopback() && cfg.AdminToken == "" && cfg.NewTokenFile == "" {
 		return fmt.Errorf("--admin-listen %s is reachable from other machines: give --admin-token-file, or listen on 127.0.0.1", cfg.AdminListen)
 	}
 	return nil

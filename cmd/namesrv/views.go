@@ -12,6 +12,7 @@ import (
 	"namesrv/admin"
 	"namesrv/cluster"
 	"namesrv/nameserver"
+	"namesrv/remoting"
 )
 
 // readyLimit is how long a readiness probe may take.
@@ -20,6 +21,8 @@ const readyLimit = 500 * time.Millisecond
 // clusterView shows the group to the HTTP API.
 type clusterView struct {
 	node    *cluster.Node
+	service *nameserver.Service
+	wire    *remoting.Server
 	started time.Time
 }
 
@@ -38,9 +41,11 @@ func (v *clusterView) Members(ctx context.Context) ([]admin.Member, error) {
 }
 
 func (v *clusterView) Status(context.Context) (admin.Status, error) {
-	s := v.node.Status()
+	s, figures := v.node.Status(), v.service.Figures()
 	return admin.Status{ID: s.ID, Member: s.Member, Cluster: s.UUID, State: strings.ToLower(s.State), Term: s.Term, Leader: s.Leader,
-		AppliedIndex: s.Applied, CommitIndex: s.Commit, LastIndex: s.LastIndex, Voters: s.Voters, Linearizable: s.Linearizable,
+		AppliedIndex: s.Applied, CommitIndex: s.Commit, LastIndex: s.LastIndex, Voters: s.Voters, FeatureLevel: s.FeatureLevel, KnownLevel: s.Knows, Linearizable: s.Linearizable,
+		Formed: s.Formed, LastContact: s.LastContact.Milliseconds(), Snapshot: s.Snapshot, LogBytes: s.LogBytes,
+		Topics: figures.Topics, Brokers: figures.Addresses, Sessions: figures.Sessions, Unconfirmed: figures.Unconfirmed, Connections: v.wire.Conns(),
 		Version: programVersion(), Started: v.started}, nil
 }
 
@@ -111,7 +116,9 @@ func translate(err error) error {
 	switch {
 	case errors.Is(err, cluster.ErrNoLeader):
 		return fmt.Errorf("%w: %w", admin.ErrNoLeader, err)
-	case errors.Is(err, cluster.ErrRefused):
+	case errors.Is(err, nameserver.ErrAbsent):
+		return &admin.Error{Kind: admin.KindNotFound, Message: err.Error()}
+	case errors.Is(err, cluster.ErrRefused), errors.Is(err, cluster.ErrTooNew):
 		return &admin.Error{Kind: admin.KindRefused, Message: err.Error()}
 	case errors.Is(err, cluster.ErrUnknownOutcome):
 		return &admin.Error{Kind: admin.KindTimeout, Message: err.Error()}

@@ -34,8 +34,9 @@ func (p *runningPeer) clusterConfig(peerListener, adminListener net.Listener) (c
 		Facts:      facts,
 		Init:       initCommand,
 		Machine:    p.tables, Renewer: p.clock, Lead: p.clock.Lead, Serve: p.clock.Serve,
-		Fatal:  func(err error) { p.fatal <- fmt.Errorf("%w: %w", errFatal, err) },
-		Logger: cfg.Logger.Named("cluster"),
+		Removed: func() { close(p.removed) },
+		Fatal:   func(err error) { p.fatal <- fmt.Errorf("%w: %w", errFatal, err) },
+		Logger:  cfg.Logger.Named("cluster"),
 	}
 	if cfg.RaftProfile == "wan" {
 		conf.Profile = cluster.WAN
@@ -86,18 +87,24 @@ func (p *runningPeer) remotingServer() *remoting.Server {
 	if p.cfg.Serialize == protocol.RocketMQ.String() {
 		serialize = protocol.RocketMQ
 	}
-	return remoting.NewServer(remoting.ServerConfig{
+	server := remoting.NewServer(remoting.ServerConfig{
 		Processors: p.service.Processors(pools), Default: p.service.Default(pools), Serialize: serialize,
 		Idle: p.service.IdleTimeout, HighWater: s.HighWaterMark(),
-		Wrap: p.gate.Wrap, OnAccept: p.service.OnAccept, OnEvent: p.service.OnEvent, OnRequest: p.metrics.request,
+		Wrap: p.gate.Wrap, OnAccept: p.service.OnAccept, OnRequest: p.metrics.request,
+		OnEvent: func(kind remoting.EventKind, c *remoting.Conn) {
+			p.metrics.event(kind)
+			p.service.OnEvent(kind, c)
+		},
 		Logger: p.cfg.Logger.Named("remoting"),
 	})
+	p.metrics.watch(server, pools.Routes, pools.Default)
+	return server
 }
 
 func (p *runningPeer) adminServer() *admin.Server {
 	log := p.cfg.Logger.Named("admin")
 	return admin.NewServer(admin.NewHandler(admin.Config{
-		Cluster: &clusterView{node: p.node, started: p.metrics.started}, Tables: &tablesView{service: p.service},
+		Cluster: &clusterView{node: p.node, service: p.service, wire: p.wire, started: p.metrics.started}, Tables: &tablesView{service: p.service},
 		Gatherer: p.metrics.registry, Token: p.cfg.AdminToken, Logger: log,
 	}), log)
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -23,6 +24,7 @@ type Config struct {
 	Path string   // the program; looked up in PATH when it has no slash
 	Args []string // its arguments, without the program itself
 	Env  []string // added to this process's own environment
+	Hide []string // names of variables of this process that the child does not get
 	Dir  string   // working directory; "" = this process's
 	Log  string   // file that both output streams are appended to; "" = none
 }
@@ -47,7 +49,10 @@ func Start(cfg Config) (*Process, error) {
 		p.log = f
 	}
 	p.out, p.err = newStream(p.log), newStream(p.log)
-	p.cmd.Env = append(os.Environ(), cfg.Env...)
+	p.cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return slices.Contains(cfg.Hide, name)
+	}), cfg.Env...)
 	p.cmd.Dir = cfg.Dir
 	p.cmd.Stdout, p.cmd.Stderr = p.out, p.err
 	p.cmd.WaitDelay = pipeDelay

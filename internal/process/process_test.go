@@ -134,3 +134,22 @@ func TestStartOfNothing(t *testing.T) {
 		t.Error("no error")
 	}
 }
+
+func TestEnvironment(t *testing.T) {
+	t.Setenv("NAMESRV_TEST_KEPT", "kept")
+	t.Setenv("NAMESRV_TEST_HIDDEN", "")
+	p, err := process.Start(process.Config{
+		Path: "sh", Args: []string{"-c", `echo "$NAMESRV_TEST_KEPT ${NAMESRV_TEST_HIDDEN-absent} $NAMESRV_TEST_ADDED"`},
+		Env: []string{"NAMESRV_TEST_ADDED=added"}, Hide: []string{"NAMESRV_TEST_HIDDEN"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Kill)
+	if _, err := p.ExitCode(soon(t)); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.Stdout(); got != "kept absent added\n" {
+		t.Errorf("the child sees %q", got)
+	}
+}

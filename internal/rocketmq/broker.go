@@ -12,7 +12,8 @@ import (
 	"namesrv/internal/process"
 )
 
-// BrokerConfig describes a broker to start. Name, NameServers and Dir are needed.
+// BrokerConfig describes a broker to start. Name and Dir are needed, and NameServers unless the properties name an address
+// server.
 type BrokerConfig struct {
 	Version     Version  // "" = 5.5.0
 	Name        string   // broker name
@@ -83,6 +84,9 @@ func brokerPort() (int, error) { return freePorts(-2, 0, 1) }
 
 func brokerProperties(cfg BrokerConfig, port int) []string {
 	store := filepath.Join(cfg.Dir, "store")
+	if len(cfg.NameServers) > 0 {
+		cfg.Properties = append([]string{"namesrvAddr=" + strings.Join(cfg.NameServers, ";")}, cfg.Properties...)
+	}
 	return slices.Concat([]string{
 		"brokerClusterName=" + cfg.Cluster,
 		"brokerName=" + cfg.Name,
@@ -90,7 +94,6 @@ func brokerProperties(cfg BrokerConfig, port int) []string {
 		"brokerIP1=127.0.0.1",
 		"brokerIP2=127.0.0.1",
 		fmt.Sprintf("listenPort=%d", port),
-		"namesrvAddr=" + strings.Join(cfg.NameServers, ";"),
 		"storePathRootDir=" + store,
 		"storePathCommitLog=" + filepath.Join(store, "commitlog"),
 		"mappedFileSizeCommitLog=67108864",

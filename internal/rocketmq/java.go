@@ -57,7 +57,8 @@ func (p program) start(ctx context.Context) (*process.Process, error) {
 	return process.Start(process.Config{
 		Path: "java",
 		Args: args,
-		Env:  []string{"ROCKETMQ_HOME=" + p.dir, "NAMESRV_ADDR="},
+		Env:  []string{"ROCKETMQ_HOME=" + p.dir},
+		Hide: []string{"NAMESRV_ADDR"}, // even when it is empty a broker takes it for its list and asks no address server
 		Dir:  p.dir,
 		Log:  filepath.Join(p.dir, p.name+".out"),
 	})

@@ -7,8 +7,9 @@ import (
 )
 
 // convert applies the stock conversion (its MixAll.properties2Object). ok is
-// false when the setting keeps the value it had; warning then says why.
-func (k Key) convert(given string) (value string, ok bool, warning string) {
+// false when the setting keeps the value it had. problem says what is wrong with
+// the text, in either case, in words that follow the setting's name.
+func (k Key) convert(given string) (value string, ok bool, problem string) {
 	switch k.Kind {
 	case Bool:
 		return convertBool(given)
@@ -22,22 +23,22 @@ func (k Key) convert(given string) (value string, ok bool, warning string) {
 }
 
 // convertBool takes everything but "true" for false, as Java does, blanks included.
-func convertBool(given string) (value string, ok bool, warning string) {
+func convertBool(given string) (value string, ok bool, problem string) {
 	switch strings.ToLower(given) {
 	case "true":
 		return "true", true, ""
 	case "false":
 		return "false", true, ""
 	}
-	return "false", true, fmt.Sprintf("%q is neither true nor false and counts as false", given)
+	return "false", true, fmt.Sprintf("%q is neither true nor false", given)
 }
 
 // convertNumber does not trim: a blank behind the digits spoils them in the stock
 // server too.
-func convertNumber(given string, bits int) (value string, ok bool, warning string) {
+func convertNumber(given string, bits int) (value string, ok bool, problem string) {
 	number, err := strconv.ParseInt(given, 10, bits)
 	if err != nil {
-		return "", false, fmt.Sprintf("%q is not a whole number of %d bits and is passed over", given, bits)
+		return "", false, fmt.Sprintf("%q is not a whole number of %d bits", given, bits)
 	}
 	return strconv.FormatInt(number, 10), true, ""
 }

@@ -10,8 +10,8 @@
 // Conversion follows the stock server: texts are trimmed, a number that does not
 // parse leaves the setting as it was, every boolean but "true" in any case is
 // false, and keys that nobody knows are kept for display. Unlike there, values
-// that did not parse are reported, and values that could not work (a port of
-// 70000, a pool without a thread) are refused.
+// that did not parse are reported, those of a server that starts are refused, and
+// so are values that could not work (a port of 70000, a pool without a thread).
 //
 // Settings is an immutable value, safe for concurrent use.
 package settings

@@ -74,6 +74,8 @@ const (
 	PeerCA          = "peerCa"
 	PeerCert        = "peerCert"
 	PeerKey         = "peerKey"
+	AdminCert       = "adminCert"
+	AdminKey        = "adminKey"
 	AdminTokenFile  = "adminTokenFile"
 	LogLevel        = "logLevel"
 	LogJSON         = "logJson"
@@ -174,7 +176,7 @@ func nettyServerKeys() []Key {
 // ownKeys are texts; the server that takes their values from flags checks them.
 func ownKeys() []Key {
 	names := []string{NodeID, DataDir, Advertise, PeerListen, PeerAdvertise, AdminListen, BootstrapExpect, Join, PeerCA,
-		PeerCert, PeerKey, AdminTokenFile, LogLevel, LogJSON, RaftProfile, ReadConsistency, OnNoLeader}
+		PeerCert, PeerKey, AdminCert, AdminKey, AdminTokenFile, LogLevel, LogJSON, RaftProfile, ReadConsistency, OnNoLeader}
 	keys := make([]Key, 0, len(names))
 	for _, name := range names {
 		keys = append(keys, Key{Name: name, Kind: Text, Own: true})

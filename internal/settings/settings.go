@@ -28,8 +28,9 @@ type Source struct {
 }
 
 // Load makes the settings of a server that starts. The warnings are for its log,
-// one line each: unknown keys, and values that did not parse and were passed over.
-// The error wraps ErrRefused and names every setting that cannot work.
+// one line each: unknown keys. The error wraps ErrRefused and names every setting
+// that cannot work, or whose value is no value of its kind: the stock server starts
+// with another value than was written.
 //
 // As in the stock server the file's path becomes configStorePath, whatever the
 // file says about it.
@@ -39,6 +40,9 @@ func Load(src Source) (Settings, []string, error) {
 		ConfigStorePath: filepath.Join(src.Home, "namesrv", "namesrv.properties"),
 		RocketMQHome:    strings.TrimSpace(src.RocketMQHome),
 	}}
+	if bad := Unreadable(src.File); len(bad) > 0 {
+		return Settings{}, nil, fmt.Errorf("%w: %s", ErrRefused, strings.Join(bad, "; "))
+	}
 	loaded, warnings, err := base.With(src.File)
 	if err != nil {
 		return Settings{}, warnings, err
@@ -49,8 +53,24 @@ func Load(src Source) (Settings, []string, error) {
 	return loaded, warnings, nil
 }
 
-// With returns the settings with the given changes and leaves s alone. Warnings
-// and errors are those of Load; after an error nothing of changes holds.
+// Unreadable says, one line each, which of the values are no values of their
+// settings' kinds. With takes such a value as the stock server does.
+func Unreadable(values map[string]string) []string {
+	var bad []string
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if key, known := byName[name]; known {
+			if _, _, problem := key.convert(values[name]); problem != "" {
+				bad = append(bad, name+": "+problem)
+			}
+		}
+	}
+	return bad
+}
+
+// With returns the settings with the given changes and leaves s alone. The warnings
+// name unknown keys, and values that do not parse: a boolean counts as false then,
+// a number keeps the value it had. Errors are those of Load; after an error nothing
+// of changes holds.
 func (s Settings) With(changes map[string]string) (Settings, []string, error) {
 	var warnings, problems []string
 	next := Settings{set: maps.Clone(s.set)}
@@ -64,9 +84,12 @@ func (s Settings) With(changes map[string]string) (Settings, []string, error) {
 			warnings = append(warnings, fmt.Sprintf("unknown setting %s: kept for display, without effect", name))
 			continue
 		}
-		value, ok, warning := key.convert(changes[name])
-		if warning != "" {
-			warnings = append(warnings, fmt.Sprintf("setting %s: %s", name, warning))
+		value, ok, problem := key.convert(changes[name])
+		switch {
+		case problem != "" && ok:
+			warnings = append(warnings, fmt.Sprintf("setting %s: %s and counts as %s", name, problem, value))
+		case problem != "":
+			warnings = append(warnings, fmt.Sprintf("setting %s: %s and is passed over", name, problem))
 		}
 		if !ok {
 			continue

@@ -61,7 +61,7 @@ func TestRenderHidesSecrets(t *testing.T) {
 	}
 }
 
-func TestLoadConverts(t *testing.T) {
+func TestWithConverts(t *testing.T) {
 	tests := []struct {
 		name, key, given string
 		want             string
@@ -82,9 +82,9 @@ func TestLoadConverts(t *testing.T) {
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
-			s, warnings, err := Load(Source{File: map[string]string{tc.key: tc.given}})
+			s, warnings, err := mustLoad(t, Source{}).With(map[string]string{tc.key: tc.given})
 			if err != nil {
-				t.Fatalf("Load: %v", err)
+				t.Fatalf("With: %v", err)
 			}
 			if got, _ := s.Value(tc.key); got != tc.want {
 				t.Errorf("value %q, want %q", got, tc.want)
@@ -105,6 +105,9 @@ func TestLoadRefuses(t *testing.T) {
 		file map[string]string
 		want []string // parts of the message
 	}{
+		{"a boolean that is none", map[string]string{"enableTopicList": "maybe"}, []string{"enableTopicList", `"maybe"`, "neither true nor false"}},
+		{"a boolean with a blank", map[string]string{"enableTopicList": "true "}, []string{"enableTopicList", `"true "`}},
+		{"a number that is none", map[string]string{"scanNotActiveBrokerInterval": "5s"}, []string{"scanNotActiveBrokerInterval", `"5s"`, "64 bits"}},
 		{"a port out of range", map[string]string{"listenPort": "70000"}, []string{"listenPort", "70000", "65535"}},
 		{"a negative port", map[string]string{"listenPort": "-1"}, []string{"listenPort"}},
 		{"a pool without a thread", map[string]string{"clientRequestThreadPoolNums": "0"}, []string{"clientRequestThreadPoolNums"}},

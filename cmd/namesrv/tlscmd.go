@@ -1,0 +1,137 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+)
+
+const (
+	flagDir  = "dir"
+	flagDays = "days"
+	flagName = "name"
+	flagHost = "host"
+)
+
+const (
+	caDays   = 3650
+	certDays = 365
+	maxDays  = 36500
+)
+
+// tlsCommand makes the files that TLS between peers, and with clients, takes.
+func tlsCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "tls",
+		Usage: "make certificates for the peer port and the client port",
+		Description: "They ask no server. Keys are ECDSA P-256 in PKCS#8; files are readable by their owner only and never\n" +
+			"replaced.\n\nExamples:\n  namesrv tls ca --dir certs\n  namesrv tls cert ns1 --dir certs --host ns1 --host 10.0.0.1",
+		Subcommands: []*cli.Command{
+			{
+				Name: "ca", Usage: "make a CA: DIR/ca.pem, which everybody gets, and DIR/ca-key.pem, which stays where it is",
+				Description: "Example:\n  namesrv tls ca --dir certs",
+				Flags: []cli.Flag{dirFlag(), daysFlag(caDays),
+					&cli.StringFlag{Name: flagName, Usage: "`NAME` in the certificate", Value: "namesrv CA"}, outputFlag()},
+				Action: tlsCA,
+			},
+			{
+				Name: "cert", Usage: "make a certificate for a peer or a client: DIR/NAME.pem and DIR/NAME-key.pem", ArgsUsage: "NAME",
+				Description: "It is good for both ends of a connection. A peer's hosts must hold the one of its --peer-advertise, by which\n" +
+					"the others call it.\n\n" +
+					"Examples:\n  namesrv tls cert ns1 --dir certs --host ns1 --host 10.0.0.1\n  namesrv tls cert broker-a --dir certs",
+				Flags: []cli.Flag{dirFlag(), daysFlag(certDays),
+					&cli.StringSliceFlag{Name: flagHost, Usage: "`HOST` name or IP address that it is for; may be repeated", DefaultText: "NAME"}, outputFlag()},
+				Action: tlsCert,
+			},
+		},
+	}
+}
+
+func dirFlag() cli.Flag {
+	return &cli.StringFlag{Name: flagDir, Usage: "`DIR` that holds the CA, and gets the files", Value: "."}
+}
+
+func daysFlag(days int) cli.Flag {
+	return &cli.IntFlag{Name: flagDays, Usage: "`DAYS` that it is valid, from now on", Value: days}
+}
+
+// madePair is what is shown of new files.
+type madePair struct {
+	Name        string    `json:"name"`
+	Certificate string    `json:"certificate"` // file
+	Key         string    `json:"key"`         // file
+	Hosts       []string  `json:"hosts"`       // none for a CA
+	Expires     time.Time `json:"expires"`
+}
+
+func tlsCA(c *cli.Context) error {
+	if _, err := arguments(c); err != nil {
+		return err
+	}
+	days, err := daysOf(c)
+	if err != nil {
+		return err
+	}
+	ca, err := newCA(c.String(flagDir), c.String(flagName), time.Now(), days)
+	if err != nil {
+		return err
+	}
+	return showPair(c, ca)
+}
+
+func tlsCert(c *cli.Context) error {
+	args, err := arguments(c, "NAME")
+	if err != nil {
+		return err
+	}
+	name := args[0]
+	if !nodeIDs.MatchString(name) || name == caName || strings.HasSuffix(name, "-key") {
+		return usagef(c, "NAME %q: use letters, digits, dots, hyphens and underscores; it names the files", name)
+	}
+	days, err := daysOf(c)
+	if err != nil {
+		return err
+	}
+	hosts := c.StringSlice(flagHost)
+	if len(hosts) == 0 {
+		hosts = []string{name}
+	}
+	if at := slices.IndexFunc(hosts, notAHost); at >= 0 {
+		return usagef(c, "--host %q: give a host name or an IP address, without a port", hosts[at])
+	}
+	pair, err := newCertificate(c.String(flagDir), name, hosts, time.Now(), days)
+	if err != nil {
+		return err
+	}
+	return showPair(c, pair)
+}
+
+func notAHost(host string) bool {
+	return host == "" || strings.ContainsAny(host, " \t/@[]") || strings.Count(host, ":") == 1
+}
+
+// daysOf checks what both commands have in common.
+func daysOf(c *cli.Context) (int, error) {
+	days := c.Int(flagDays)
+	if days < 1 || days > maxDays {
+		return 0, usagef(c, "--days %d: it must be from 1 to %d", days, maxDays)
+	}
+	return days, checkOutput(c)
+}
+
+func showPair(c *cli.Context, p keyPair) error {
+	made := madePair{Name: p.cert.Subject.CommonName, Certificate: p.certFile, Key: p.keyFile, Hosts: slices.Clone(p.cert.DNSNames), Expires: p.cert.NotAfter}
+	for _, ip := range p.cert.IPAddresses {
+		made.Hosts = append(made.Hosts, ip.String())
+	}
+	if made.Hosts == nil {
+		made.Hosts = []string{}
+	}
+	return show(c, made, func(w io.Writer) {
+		fmt.Fprintf(w, "wrote %s and %s, valid until %s\n", made.Certificate, made.Key, made.Expires.Format(time.DateOnly))
+	})
+}
