@@ -53,6 +53,35 @@ apt_install() {
   DEBIAN_FRONTEND=noninteractive retry apt-get install -y -qq --no-install-recommends "$@" >&2
 }
 
+# apt_unpack puts a package's files into a folder, without installing it: that would start its service.
+apt_unpack() {
+  local package=$1 into=$2
+  can_install || {
+    say "not there and needed: $package (Debian's name; as root this script fetches it)"
+    return 1
+  }
+  if [[ -z $apt_updated ]]; then
+    retry apt-get update -qq >&2 || return 1
+    apt_updated=1
+  fi
+  mkdir -p "$into"
+  (cd "$into" && retry apt-get download -qq -o APT::Sandbox::User=root "$package" >&2 && dpkg-deb -x "$package"_*.deb . && rm -f "$package"_*.deb)
+}
+
+# need_promtool makes sure of Prometheus' checker.
+need_promtool() {
+  local folder code=0
+  have promtool && return
+  folder=$(mktemp -d)
+  if apt_unpack prometheus "$folder"; then
+    install -m 755 "$folder/usr/bin/promtool" /usr/local/bin/
+  else
+    code=1
+  fi
+  rm -rf "$folder"
+  return "$code"
+}
+
 # need_java makes sure of Java and Maven, which run the real RocketMQ programs.
 need_java() {
   local packages=()
@@ -77,13 +106,20 @@ alive() {
   [[ -n $pid && $(readlink "/proc/$pid/exe" 2>/dev/null || ps -o comm= -p "$pid" 2>/dev/null) == *"$2"* ]]
 }
 
+# goes_on tells whether a process has not ended: one that has, and that its parent has not looked after yet, is no more.
+goes_on() {
+  local stat
+  kill -0 "$1" 2>/dev/null || return 1
+  [[ ! -e /proc/$1/stat ]] || { stat=$(cat "/proc/$1/stat" 2>/dev/null) && [[ ${stat##*) } != Z* ]]; }
+}
+
 # stop_pid ends the process of a pid file: politely, then at once.
 stop_pid() {
   local pid wait
   pid=$(cat "$1" 2>/dev/null) || return 0
   kill -TERM "$pid" 2>/dev/null || true
   for ((wait = 0; wait < 150; wait++)); do
-    kill -0 "$pid" 2>/dev/null || break
+    goes_on "$pid" || break
     sleep 0.1
   done
   kill -KILL "$pid" 2>/dev/null || true

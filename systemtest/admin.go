@@ -49,15 +49,34 @@ func (n *Node) Members(ctx context.Context) ([]Member, error) {
 	return members, nil
 }
 
+// RestoreState is what a node knows of restores: ids, and how much of the one under way has arrived.
+type RestoreState struct {
+	Restored string `json:"restored"`
+	Running  string `json:"running"`
+	Bytes    int    `json:"bytes"`
+}
+
+// RestoreState asks for it; the answer is not older than the question.
+func (n *Node) RestoreState(ctx context.Context) (state RestoreState, err error) {
+	body, err := n.get(ctx, "/v1/snapshot/restore")
+	if err == nil {
+		err = json.Unmarshal(body, &state)
+	}
+	return state, err
+}
+
 // Ready is nil when the node reports itself ready; else the error has its reasons.
 func (n *Node) Ready(ctx context.Context) error {
 	_, err := n.get(ctx, "/readyz")
 	return err
 }
 
+// Scrape is the text of /metrics.
+func (n *Node) Scrape(ctx context.Context) ([]byte, error) { return n.get(ctx, "/metrics") }
+
 // Metric is the value of a gauge or counter without labels.
 func (n *Node) Metric(ctx context.Context, name string) (float64, error) {
-	body, err := n.get(ctx, "/metrics")
+	body, err := n.Scrape(ctx)
 	if err != nil {
 		return 0, err
 	}

@@ -83,18 +83,24 @@ type messages struct {
 // newMessages starts a producer and a consumer of topic that know only the given name servers.
 func newMessages(t *testing.T, topic string, nameServers ...string) *messages {
 	t.Helper()
+	return newMessagesBy(t, topic, primitive.NewPassthroughResolver(nameServers))
+}
+
+// newMessagesBy is newMessages for a client that finds its name servers by itself.
+func newMessagesBy(t *testing.T, topic string, nameServers primitive.NsResolver) *messages {
+	t.Helper()
 	rlog.SetLogLevel("fatal") // it logs each lost connection, which is what the tests make
 	id := fmt.Sprintf("test-%d", clientNumber.Add(1))
 	m := &messages{groups: id, got: map[string]bool{}}
 	var err error
 	m.producer, err = client.NewProducer(
-		producer.WithNsResolver(primitive.NewPassthroughResolver(nameServers)),
+		producer.WithNsResolver(nameServers),
 		producer.WithGroupName("p-"+id), producer.WithInstanceName("p-"+id))
 	if err != nil {
 		t.Fatal(err)
 	}
 	m.consumer, err = client.NewPushConsumer(
-		consumer.WithNsResolver(primitive.NewPassthroughResolver(nameServers)),
+		consumer.WithNsResolver(nameServers),
 		consumer.WithGroupName("c-"+id), consumer.WithInstance("c-"+id),
 		consumer.WithConsumeFromWhere(consumer.ConsumeFromFirstOffset))
 	if err != nil {

@@ -26,13 +26,13 @@ func TestWallClockStep(t *testing.T) {
 				t.Errorf("a change took %v after a step of %v at %s", took, step, at.ID)
 			}
 			renewed := f.Renewed()
-			waitFor(t, lasting(6*time.Second, 30*time.Second)) // a scan
+			waitFor(t, lasting(2500*time.Millisecond, 30*time.Second)) // in full: a scan
 			if f.Renewed() == renewed {
 				t.Errorf("nobody could renew after a step of %v at %s", step, at.ID)
 			}
 		}
 	}
-	waitFor(t, shortTimeout)
+	waitFor(t, lasting(scanEvery+time.Second, 2*shortTimeout))
 	seen()
 	if now, _ := leaderOf(t, c); now != leader {
 		t.Errorf("%s leads, %s did before", now.ID, leader.ID)

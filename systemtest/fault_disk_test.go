@@ -199,7 +199,7 @@ func TestHangingDisk(t *testing.T) {
 	t.Parallel() // most of it is waiting
 	c := startCluster(t)
 	leader, others := leaderOf(t, c)
-	strace(t, leader, "delay_enter=25000000")
+	strace(t, leader, "delay_enter=14000000") // the process cannot end before
 	began := time.Now()
 	_, _ = tryCall(t.Context(), others[0].Client, rocketmq.PutKV("fault", "hang", "1"), 5*time.Second)
 	if _, err := leader.Process().WaitLine(within(t, 30*time.Second), "disk: "); err != nil {

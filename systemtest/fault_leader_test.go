@@ -173,12 +173,45 @@ func (p *pool) close() {
 	}
 }
 
+// Limits of the median gap between acknowledged writes. The second is one of a quiet machine: with the full number of
+// writers two cores have gaps of their own, which are printed beside it.
+const (
+	killedGap  = 2 * time.Second
+	stoppedGap = 100 * time.Millisecond
+)
+
 // TestLeaderKilledAgainAndAgain promises that leaders killed one after another lose no acknowledged write, give no
-// reader an old answer, and leave only short gaps in which nothing can be written. A polite stop leaves hardly any.
+// reader an old answer, and leave only short gaps in which nothing can be written.
 func TestLeaderKilledAgainAndAgain(t *testing.T) {
-	kills, stops, each := 2, 2, 6
+	gap := replaceLeaders(t, 2, "kill", func(t *testing.T, n *systemtest.Node) { n.Kill() })
+	if gap > killedGap {
+		t.Errorf("median gap after a kill %v, want below %v", gap, killedGap)
+	}
+}
+
+// TestLeaderStoppedAgainAndAgain promises the same of leaders that are stopped politely, with hardly any gap.
+func TestLeaderStoppedAgainAndAgain(t *testing.T) {
+	gap := replaceLeaders(t, 3, "polite stop", func(t *testing.T, n *systemtest.Node) {
+		if !n.Stop() {
+			t.Errorf("%s had to be killed", n.ID)
+		}
+	})
+	limit := stoppedGap
+	if !long() {
+		limit *= 5 // other tests run beside it
+	}
+	if gap > limit {
+		t.Errorf("median gap after a polite stop %v, want below %v", gap, limit)
+	}
+}
+
+// replaceLeaders ends leaders under writers, and returns the median of the gaps. NAMESRV_LONG=1 asks for ten of them
+// under fifty writers.
+func replaceLeaders(t *testing.T, times int, what string, end func(*testing.T, *systemtest.Node)) time.Duration {
+	t.Helper()
+	each := 6
 	if long() {
-		kills, stops, each = 10, 10, 25
+		times, each = 10, 25
 	}
 	c := startCluster(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -191,26 +224,18 @@ func TestLeaderKilledAgainAndAgain(t *testing.T) {
 		}
 		return nil
 	})
-	killed := gaps(t, c, w, kills, (*systemtest.Node).Kill)
-	stopped := gaps(t, c, w, stops, func(n *systemtest.Node) {
-		if !n.Stop() {
-			t.Errorf("%s had to be killed", n.ID)
-		}
-	})
+	all := gaps(t, c, w, times, func(n *systemtest.Node) { end(t, n) })
 	cancel()
 	w.wg.Wait()
-	t.Logf("%d acknowledged writes, %d of them read at another peer", len(w.acks), w.reads)
-	t.Logf("longest gap between acknowledged writes around a kill: median %v, worst %v (%d kills)", median(killed), slices.Max(killed), kills)
-	t.Logf("longest gap between acknowledged writes around a polite stop: median %v, worst %v (%d stops)", median(stopped), slices.Max(stopped), stops)
+	t.Logf("%d writers; %d acknowledged writes, %d of them read at another peer, %d stale", 2*each, len(w.acks), w.reads, len(w.stale))
+	t.Logf("longest gap between acknowledged writes around a %s: median %v, worst %v (%d of them)", what, median(all), slices.Max(all), times)
 	for _, s := range w.stale {
 		t.Errorf("a stale read: %s", s)
-	}
-	if m := median(killed); m > 2*time.Second {
-		t.Errorf("median gap after a kill %v, want below 2 s", m)
 	}
 	for _, n := range c.Nodes {
 		w.check(t, n)
 	}
+	return median(all)
 }
 
 // gaps ends the leader several times and measures for how long nothing was acknowledged.

@@ -20,9 +20,9 @@ func TestStoppedLeaderExpiresNobody(t *testing.T) {
 	seen := watch(t, brokers, c.Clients()...)
 
 	signal(t, leader, syscall.SIGSTOP)
-	waitFor(t, lasting(25*time.Second, 3*time.Minute))
+	waitFor(t, lasting(shortTimeout+time.Second, 3*time.Minute))
 	signal(t, leader, syscall.SIGCONT)
-	waitFor(t, lasting(8*time.Second, time.Minute)) // at least one scan
+	waitFor(t, lasting(scanEvery+time.Second, time.Minute)) // at least one scan
 	ready(t, c)
 	seen()
 	for _, n := range c.Nodes {

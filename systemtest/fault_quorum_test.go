@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"namesrv/internal/rocketmq"
+	"namesrv/systemtest"
 	"namesrv/systemtest/chaos/lab"
 )
 
@@ -29,38 +30,8 @@ func TestWithoutQuorum(t *testing.T) {
 	waitFor(t, 2*time.Second)
 	seen := watch(t, brokers, last.Client)
 	t.Run("known routes", func(t *testing.T) { knownRoutes(t, conn, brokers) })
-	changed := brokers[3]
-	changed.Counter, changed.Queues = 99, 3
-	newcomer := lab.NewBrokers("newcomer", 1, shortTimeout)[0]
-	tests := []struct {
-		name string
-		ask  *rocketmq.Frame
-		code int
-	}{
-		{"unknown topic", rocketmq.RouteOf("no-such-topic", 513), rocketmq.SystemError},
-		{"unknown key", rocketmq.GetKV("fault", "no-such-key"), rocketmq.SystemError},
-		{"known key", rocketmq.GetKV("fault", "before"), rocketmq.Success},
-		{"unchanged registration", brokers[3].Frame(), rocketmq.Success},
-		{"changed registration", changed.Frame(), rocketmq.SystemError},
-		{"new registration", newcomer.Frame(), rocketmq.SystemError},
-		{"unregistration", brokers[3].Unregister(), rocketmq.SystemError},
-		{"put", rocketmq.PutKV("fault", "without", "1"), rocketmq.SystemError},
-		{"delete", &rocketmq.Frame{Code: rocketmq.CodeDeleteKV, Version: 513, Fields: map[string]string{"namespace": "fault", "key": "before"}}, rocketmq.SystemError},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			began := time.Now()
-			answer, err := conn.Call(within(t, 5*time.Second), tt.ask)
-			took := time.Since(began)
-			if err != nil || answer.Code != tt.code {
-				t.Errorf("%+v, %v; want code %d", answer, err, tt.code)
-			}
-			if took > 500*time.Millisecond {
-				t.Errorf("answered after %v, want at once", took)
-			}
-		})
-	}
-	waitFor(t, lasting(15*time.Second, time.Minute)) // longer than the brokers' timeouts
+	answersWithoutQuorum(t, conn, brokers)
+	waitFor(t, lasting(3*time.Second, time.Minute)) // in full: longer than the brokers' timeouts
 	seen()
 
 	seen = watch(t, brokers, last.Client)
@@ -79,10 +50,86 @@ func TestWithoutQuorum(t *testing.T) {
 		t.Fatal(err)
 	}
 	ready(t, c)
-	waitFor(t, lasting(12*time.Second, time.Minute)) // a timeout of the brokers
+	waitFor(t, lasting(3*time.Second, time.Minute)) // in full: longer than the brokers' timeouts
 	seen()
+	untouched(t, c, brokers[5])
 	if answer := ask(t, last.Client, rocketmq.GetKV("fault", "without")); answer.Code != rocketmq.QueryNotFound {
 		t.Errorf("what was refused is there: %+v", answer)
+	}
+}
+
+// answersWithoutQuorum asks everything that a peer alone may answer, and all that it must refuse.
+func answersWithoutQuorum(t *testing.T, conn *rocketmq.Conn, brokers []rocketmq.Registration) {
+	perms := brokers[5]
+	changed := brokers[3]
+	changed.Counter, changed.Queues = 99, 3
+	newcomer := lab.NewBrokers("newcomer", 1, shortTimeout)[0]
+	tests := []struct {
+		name string
+		ask  *rocketmq.Frame
+		code int
+	}{
+		{"unknown topic", rocketmq.RouteOf("no-such-topic", 513), rocketmq.SystemError},
+		{"unknown key", rocketmq.GetKV("fault", "no-such-key"), rocketmq.SystemError},
+		{"known key", rocketmq.GetKV("fault", "before"), rocketmq.Success},
+		{"unchanged registration", brokers[3].Frame(), rocketmq.Success},
+		{"changed registration", changed.Frame(), rocketmq.SystemError},
+		{"new registration", newcomer.Frame(), rocketmq.SystemError},
+		{"unregistration", brokers[3].Unregister(), rocketmq.SystemError},
+		{"put", rocketmq.PutKV("fault", "without", "1"), rocketmq.SystemError},
+		{"delete", &rocketmq.Frame{Code: rocketmq.CodeDeleteKV, Version: 513, Fields: map[string]string{"namespace": "fault", "key": "before"}}, rocketmq.SystemError},
+		{"wipe of a permission", named(codeWipeWrite, "brokerName", perms.Broker), rocketmq.SystemError},
+		{"adding a permission", named(codeAddWrite, "brokerName", perms.Broker), rocketmq.SystemError},
+		{"deletion of a topic", named(codeDeleteTopic, "topic", perms.Topics[1]), rocketmq.SystemError},
+		{"registration of a topic", topicAt("never-made", perms.Broker), rocketmq.SystemError},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			began := time.Now()
+			answer, err := conn.Call(within(t, 5*time.Second), tt.ask)
+			took := time.Since(began)
+			if err != nil || answer.Code != tt.code {
+				t.Errorf("%+v, %v; want code %d", answer, err, tt.code)
+			}
+			if took > 500*time.Millisecond {
+				t.Errorf("answered after %v, want at once", took)
+			}
+		})
+	}
+}
+
+// Codes of changes that tools make.
+const (
+	codeWipeWrite     = 205
+	codeDeleteTopic   = 216
+	codeRegisterTopic = 217
+	codeAddWrite      = 327
+)
+
+func named(code int, field, value string) *rocketmq.Frame {
+	return &rocketmq.Frame{Code: code, Version: 513, Fields: map[string]string{field: value}}
+}
+
+// topicAt registers a topic at a broker.
+func topicAt(topic, broker string) *rocketmq.Frame {
+	f := named(codeRegisterTopic, "topic", topic)
+	f.Body = []byte(`{"queueDatas":[{"brokerName":"` + broker + `","perm":6,"readQueueNums":8,"writeQueueNums":8}]}`)
+	return f
+}
+
+// untouched checks at every peer that nothing came of the changes that were refused.
+func untouched(t *testing.T, c *systemtest.Cluster, b rocketmq.Registration) {
+	t.Helper()
+	for _, n := range c.Nodes {
+		for _, topic := range b.Topics {
+			answer := ask(t, n.Client, rocketmq.RouteOf(topic, 513))
+			if err := has(answer.Body, `"perm":6`); err != nil || answer.Code != rocketmq.Success {
+				t.Errorf("%s: %s after refused changes: code %d, %v", n.ID, topic, answer.Code, err)
+			}
+		}
+		if answer := ask(t, n.Client, rocketmq.RouteOf("never-made", 513)); answer.Code != rocketmq.TopicNotExist {
+			t.Errorf("%s: a topic whose registration was refused: %+v", n.ID, answer)
+		}
 	}
 }
 

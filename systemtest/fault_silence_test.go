@@ -16,6 +16,7 @@ import (
 // TestBrokerOfOneFollower promises that a broker which reaches one follower only is a broker to all peers for as long as
 // it renews, and that its silence is noticed in time, at all of them, and not too early.
 func TestBrokerOfOneFollower(t *testing.T) {
+	onlyLong(t)  // a leader must stay for longer than a broker's time
 	t.Parallel() // most of it is waiting
 	c := startCluster(t)
 	_, followers := leaderOf(t, c)

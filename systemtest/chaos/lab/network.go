@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -35,7 +36,7 @@ func NewNetwork(size int) (*Network, error) {
 	if os.Geteuid() != 0 {
 		return nil, fmt.Errorf("%w: network namespaces need root", ErrUnable)
 	}
-	for _, program := range []string{"ip", "iptables", "nsenter"} {
+	for _, program := range []string{"ip", "iptables", "nsenter", "tc"} {
 		if _, err := exec.LookPath(program); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrUnable, err)
 		}
@@ -54,6 +55,8 @@ func NewNetwork(size int) (*Network, error) {
 	return nil, fmt.Errorf("%w: no name for a network namespace is free", ErrUnable)
 }
 
+// port is the bridge's end of the link to a host.
+func (n *Network) port(i int) string    { return "p" + strconv.Itoa(i) }
 func (n *Network) hub() string          { return n.tag + "hub" }
 func (n *Network) host(i int) string    { return n.tag + strconv.Itoa(i) }
 func (n *Network) outside() string      { return n.tag + "x" }
@@ -69,11 +72,10 @@ func (n *Network) build() error {
 		{"ip", "link", "set", n.outside(), "up"},
 	}
 	for i := range n.size {
-		port := "p" + strconv.Itoa(i)
 		steps = append(steps,
 			[]string{"ip", "netns", "add", n.host(i)},
-			[]string{"ip", "-n", n.host(i), "link", "add", "eth0", "type", "veth", "peer", "name", port, "netns", n.hub()},
-			[]string{"ip", "-n", n.hub(), "link", "set", port, "master", "br0", "up"},
+			[]string{"ip", "-n", n.host(i), "link", "add", "eth0", "type", "veth", "peer", "name", n.port(i), "netns", n.hub()},
+			[]string{"ip", "-n", n.hub(), "link", "set", n.port(i), "master", "br0", "up"},
 			[]string{"ip", "-n", n.host(i), "addr", "add", n.address(i) + "/24", "dev", "eth0"},
 			[]string{"ip", "-n", n.host(i), "link", "set", "eth0", "up"},
 			[]string{"ip", "-n", n.host(i), "link", "set", "lo", "up"},
@@ -101,6 +103,30 @@ func (n *Network) Isolate(host int) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// Slow limits a host's link to so many Mbit/s each way, until Close. Up to a fifth of a second of traffic waits in a
+// queue; what does not fit is dropped, as at a router.
+func (n *Network) Slow(host, mbit int) error {
+	limit := func(netns, device string) error {
+		return run("tc", "-n", netns, "qdisc", "replace", "dev", device, "root", "tbf", "rate", strconv.Itoa(mbit)+"mbit", "burst", "32k", "latency", "200ms")
+	}
+	return errors.Join(limit(n.host(host), "eth0"), limit(n.hub(), n.port(host)))
+}
+
+// Received is how many bytes have come over a host's link, headers included.
+func (n *Network) Received(host int) (int64, error) {
+	out, err := exec.Command("ip", "-n", n.hub(), "-s", "-j", "link", "show", "dev", n.port(host)).Output()
+	if err != nil {
+		return 0, err
+	}
+	var links []struct {
+		Stats struct{ Tx struct{ Bytes int64 } } `json:"stats64"`
+	}
+	if err := json.Unmarshal(out, &links); err != nil || len(links) != 1 {
+		return 0, fmt.Errorf("statistics of %s: %w: %s", n.port(host), err, out)
+	}
+	return links[0].Stats.Tx.Bytes, nil
 }
 
 // Heal takes all cuts away.
