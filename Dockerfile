@@ -23,9 +23,10 @@ FROM scratch
 COPY --from=build /out/namesrv /namesrv
 COPY --from=build --chown=10001:10001 /out/data /data
 USER 10001:10001
-ENV NAMESRV_DATA_DIR=/data HOME=/data
+# PATH: the program is the only file there is.
+ENV NAMESRV_DATA_DIR=/data HOME=/data PATH=/
 VOLUME /data
-EXPOSE 9876 9875
-HEALTHCHECK --interval=5s --timeout=3s --start-period=30s --retries=3 CMD ["/namesrv", "healthcheck"]
+EXPOSE 9876 9875 9874
+HEALTHCHECK --interval=5s --timeout=3s --start-period=30s --retries=3 CMD ["/namesrv", "healthcheck", "--timeout", "2s"]
 ENTRYPOINT ["/namesrv"]
 CMD ["server"]
