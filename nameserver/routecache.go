@@ -3,6 +3,7 @@ package nameserver
 import (
 	"hash/maphash"
 	"sync"
+	"sync/atomic"
 
 	"namesrv/fsm"
 	"namesrv/remoting/protocol"
@@ -18,8 +19,15 @@ const routeShards = 32
 // checked against its tables, not thrown away when some other topic changed.
 type routeCache struct {
 	seed   maphash.Seed
-	limit  int // bytes a shard
+	limit  int                        // bytes a shard
+	latest atomic.Pointer[routeBasis] // of who asked last
 	shards [routeShards]routeShard
+}
+
+// routeBasis names the tables that routes are built from. Equal ones make equal routes.
+type routeBasis struct {
+	topics, brokers, filters, kv fsm.Version
+	opts                         fsm.Options
 }
 
 type routeShard struct {
@@ -37,14 +45,10 @@ type routeKey struct {
 type routeEntry struct {
 	answer  *protocol.Command // shared by all who ask
 	topic   *fsm.Topic
-	topics  fsm.Version
-	opts    fsm.Options
-	brokers fsm.Version
-	filters fsm.Version
-	kv      fsm.Version
 	groups  []*fsm.BrokerGroup // of topic.Queues, in that order; nil where unknown
 	order   string
 	ordered bool
+	fitted  atomic.Pointer[routeBasis] // the last that it was found to fit
 }
 
 func newRouteCache(limit int) *routeCache {
@@ -55,6 +59,21 @@ func newRouteCache(limit int) *routeCache {
 	return c
 }
 
+// basisOf returns the same pointer for the same tables, as long as nobody asks with
+// others in between.
+func (c *routeCache) basisOf(state *fsm.State) *routeBasis {
+	now := routeBasis{
+		topics: state.TopicsVersion(), brokers: state.BrokersVersion(), filters: state.FiltersVersion(),
+		kv: state.KVVersion(), opts: state.Options(),
+	}
+	if last := c.latest.Load(); last != nil && *last == now {
+		return last
+	}
+	kept := now // not now itself, which would then be allocated for every question
+	c.latest.Store(&kept)
+	return &kept
+}
+
 // get returns the answer with the topic's route, or nil when it has none.
 func (c *routeCache) get(state *fsm.State, topic string, d protocol.Dialect) *protocol.Command {
 	k := routeKey{topic: topic, dialect: d}
@@ -62,14 +81,15 @@ func (c *routeCache) get(state *fsm.State, topic string, d protocol.Dialect) *pr
 	shard.mu.Lock()
 	e := shard.byKey[k]
 	shard.mu.Unlock()
-	if e != nil && e.isOf(state) {
-		return e.answer
+	now := c.basisOf(state)
+	if e != nil && e.fitted.Load() == now {
+		return e.answer // without a look into the tables
 	}
 	t := state.Topic(topic)
 	if t == nil {
 		return nil
 	}
-	if e != nil && e.fits(state, t) {
+	if e != nil && e.fits(state, now, t) {
 		return e.answer
 	}
 	r := buildRoute(state, topic)
@@ -77,47 +97,44 @@ func (c *routeCache) get(state *fsm.State, topic string, d protocol.Dialect) *pr
 		return nil
 	}
 	k.topic = t.Name // the table's string, not the request's frame
-	e = newRouteEntry(state, t, r.AppendJSON(nil, d))
+	e = newRouteEntry(state, now, t, r.AppendJSON(nil, d))
 	shard.put(k, e, c.limit)
 	return e.answer
 }
 
-// isOf says whether the tables are the very ones that the route was built from,
-// without a look into them.
-func (e *routeEntry) isOf(state *fsm.State) bool {
-	return e.topics == state.TopicsVersion() && e.brokers == state.BrokersVersion() && e.filters == state.FiltersVersion() &&
-		e.opts == state.Options() && (!e.opts.OrderMessageEnable || e.kv == state.KVVersion())
-}
-
-func newRouteEntry(state *fsm.State, t *fsm.Topic, body []byte) *routeEntry {
-	e := &routeEntry{
-		answer: withBody(body), topic: t, topics: state.TopicsVersion(), opts: state.Options(),
-		brokers: state.BrokersVersion(), filters: state.FiltersVersion(), kv: state.KVVersion(),
-	}
-	e.groups = make([]*fsm.BrokerGroup, len(t.Queues))
+func newRouteEntry(state *fsm.State, now *routeBasis, t *fsm.Topic, body []byte) *routeEntry {
+	e := &routeEntry{answer: withBody(body), topic: t, groups: make([]*fsm.BrokerGroup, len(t.Queues))}
 	for i, q := range t.Queues {
 		e.groups[i] = state.Broker(q.Broker)
 	}
-	if e.opts.OrderMessageEnable {
+	if now.opts.OrderMessageEnable {
 		e.order, e.ordered = state.KV(orderNamespace, t.Name)
 	}
+	e.fitted.Store(now)
 	return e
 }
 
-// fits says whether the route would be built from the very same values now.
-func (e *routeEntry) fits(state *fsm.State, t *fsm.Topic) bool {
-	if e.topic != t || e.opts != state.Options() || e.filters != state.FiltersVersion() {
+// fits says whether the route would be built from the very same values now, and
+// remembers it when it would.
+func (e *routeEntry) fits(state *fsm.State, now *routeBasis, t *fsm.Topic) bool {
+	then := e.fitted.Load()
+	if e.topic != t || then.opts != now.opts || then.filters != now.filters {
 		return false
 	}
-	if e.opts.OrderMessageEnable && e.kv != state.KVVersion() {
+	if now.opts.OrderMessageEnable && then.kv != now.kv {
 		if order, ok := state.KV(orderNamespace, t.Name); order != e.order || ok != e.ordered {
 			return false
 		}
 	}
-	if e.brokers == state.BrokersVersion() {
-		return true
+	if then.brokers != now.brokers && !e.hasGroups(state) {
+		return false
 	}
-	for i, q := range t.Queues {
+	e.fitted.Store(now)
+	return true
+}
+
+func (e *routeEntry) hasGroups(state *fsm.State) bool {
+	for i, q := range e.topic.Queues {
 		if state.Broker(q.Broker) != e.groups[i] {
 			return false
 		}
