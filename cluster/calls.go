@@ -120,6 +120,18 @@ func (c *calls) bar(ctx context.Context, id raft.ServerID, addr raft.ServerAddre
 	}
 }
 
+// opened takes note of a pipeline, unless the address has changed since it was begun.
+func (c *calls) opened(p *pipeline, changes int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m := c.callee(p.to)
+	if changes != m.changes {
+		return false
+	}
+	m.pipelines[p] = struct{}{}
+	return true
+}
+
 // pipeline is one over which Raft replicates.
 type pipeline struct {
 	raft.AppendPipeline
@@ -164,13 +176,9 @@ func (t *transport) AppendEntriesPipeline(id raft.ServerID, addr raft.ServerAddr
 	if err != nil {
 		return nil, err
 	}
-	t.calls.mu.Lock()
-	defer t.calls.mu.Unlock()
-	m := t.calls.callee(id)
-	if changes != m.changes {
+	p := &pipeline{AppendPipeline: inner, calls: &t.calls, to: id}
+	if !t.calls.opened(p, changes) {
 		return nil, errors.Join(errAddressChanges, inner.Close())
 	}
-	p := &pipeline{AppendPipeline: inner, calls: &t.calls, to: id}
-	m.pipelines[p] = struct{}{}
 	return p, nil
 }

@@ -124,3 +124,28 @@ func TestBarGivesUp(t *testing.T) {
 		t.Errorf("still barred: %v", err)
 	}
 }
+
+// doneFuture is a change that Raft has made.
+type doneFuture struct{ raft.IndexFuture }
+
+func (doneFuture) Error() error { return nil }
+
+// TestBarIsLiftedWhenTheChangeIsDone: not earlier, whoever still waits for it, or a call to the old address would pass
+// while Raft changes it.
+func TestBarIsLiftedWhenTheChangeIsDone(t *testing.T) {
+	c := new(calls)
+	lift, err := c.bar(t.Context(), "m", oldAddr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change := lifting{doneFuture{}, lift}
+	if err := c.do("m", oldAddr, answered); !errors.Is(err, errAddressChanges) {
+		t.Errorf("before it is done: %v", err)
+	}
+	if err := change.Error(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.do("m", oldAddr, answered); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+}

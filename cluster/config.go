@@ -152,11 +152,15 @@ const (
 	snapshotsKept    = 2
 )
 
-func (c *Config) raftConfig(member string, notify chan<- bool) *raft.Config {
-	p := c.Profile
-	if p == (Profile{}) {
-		p = LAN
+func (c *Config) profile() Profile {
+	if c.Profile == (Profile{}) {
+		return LAN
 	}
+	return c.Profile
+}
+
+func (c *Config) raftConfig(member string, notify chan<- bool) *raft.Config {
+	p := c.profile()
 	rc := raft.DefaultConfig()
 	rc.LocalID = raft.ServerID(member)
 	rc.HeartbeatTimeout, rc.ElectionTimeout, rc.LeaderLeaseTimeout = p.Heartbeat, p.Election, p.Lease

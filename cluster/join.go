@@ -116,17 +116,45 @@ func (j *joining) rejoin(ctx context.Context, s raft.Server) (*clusterpb.MemberR
 		return nil, err
 	}
 	reply.Outcome = OutcomeMoved
-	lift, err := j.node.rt.Load().trans.calls.bar(ctx, s.ID, s.Address)
+	return reply, j.move(ctx, s)
+}
+
+// barLimit is how long what was sent to an old address may take to end.
+const barLimit = 5 * time.Second
+
+// move changes a member's address.
+func (j *joining) move(ctx context.Context, s raft.Server) error {
+	barring, cancel := context.WithTimeout(ctx, barLimit)
+	defer cancel()
+	lift, err := j.node.rt.Load().trans.calls.bar(barring, s.ID, s.Address)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
+		return fmt.Errorf("%w: %w", ErrNoLeader, err) // nothing was changed: whoever leads then may be asked again
 	}
-	defer lift()
-	return reply, j.change(ctx, func(r *raft.Raft, prev uint64) raft.IndexFuture {
+	begun := false
+	err = j.change(ctx, func(r *raft.Raft, prev uint64) raft.IndexFuture {
+		begun = true
 		if s.Suffrage == raft.Voter {
-			return r.AddVoter(s.ID, raft.ServerAddress(j.req.Address), prev, 0)
+			return lifting{r.AddVoter(s.ID, raft.ServerAddress(j.req.Address), prev, 0), lift}
 		}
-		return r.AddNonvoter(s.ID, raft.ServerAddress(j.req.Address), prev, 0)
+		return lifting{r.AddNonvoter(s.ID, raft.ServerAddress(j.req.Address), prev, 0), lift}
 	})
+	if !begun {
+		lift()
+	}
+	return err
+}
+
+// lifting is a change that lifts a bar when it is done, be that after nobody waits for
+// it any more.
+type lifting struct {
+	raft.IndexFuture
+	lift func()
+}
+
+// Error implements raft.Future.
+func (l lifting) Error() error {
+	defer l.lift()
+	return l.IndexFuture.Error()
 }
 
 // admit takes a new member in, without a vote.

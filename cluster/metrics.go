@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -25,6 +26,7 @@ var (
 type counters struct {
 	leadership prometheus.Counter // this node began or ceased to lead
 	leaders    prometheus.Counter // another leader than before was heard of
+	lastLeader atomic.Value       // raft.ServerID, the one that was heard of last
 	elections  prometheus.Counter // this node stood for election
 	heartbeats prometheus.Counter // a member did not answer this leader
 	forwarded  prometheus.Counter
@@ -113,7 +115,7 @@ func (c *counters) histograms(name, help, label string, buckets []float64) *prom
 func (c *counters) observe(o *raft.Observation) bool {
 	switch news := o.Data.(type) {
 	case raft.LeaderObservation:
-		if news.LeaderID != "" {
+		if id := news.LeaderID; id != "" && c.lastLeader.Swap(id) != id {
 			c.leaders.Inc()
 		}
 	case raft.RaftState:

@@ -3,6 +3,7 @@ package cluster
 import (
 	"testing"
 
+	"github.com/hashicorp/raft"
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -77,5 +78,22 @@ func TestMetricsOfAFailedProposal(t *testing.T) {
 	got := gathered(t, n)
 	if got["namesrv_proposals_total too_large"] != 1 || got["namesrv_proposals_total done"] != 0 {
 		t.Errorf("%v", got)
+	}
+}
+
+// TestLeaderChangesAreThoseOfAnotherLeader: a leader that is heard again is the same one.
+func TestLeaderChangesAreThoseOfAnotherLeader(t *testing.T) {
+	c := newCounters()
+	for _, id := range []raft.ServerID{"n1", "", "n1", "n2", "", "n1", ""} {
+		c.observe(&raft.Observation{Data: raft.LeaderObservation{LeaderID: id}})
+	}
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(c.leaders)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := families[0].Metric[0].GetCounter().GetValue(); got != 3 {
+		t.Errorf("%v leaders counted, want 3", got)
 	}
 }

@@ -162,7 +162,7 @@ func (n *Node) startRaft(newUUID string) error {
 		MaxPool:               transportPool,
 		Timeout:               transportTimeout,
 		Logger:                calmLogger{Logger: n.log.Named("raft-net")},
-	}))
+	}), n.cfg.profile())
 	if newUUID != "" {
 		err := d.bootstrap(rc, trans, n.cfg.Advertise)
 		if err == nil {
@@ -249,16 +249,6 @@ func (n *Node) fail(err error) {
 			n.cfg.Fatal(err)
 		}()
 	})
-}
-
-// HandOver gives leadership to another voter if this node leads and one can take
-// it. It returns within the context's time, done or not.
-func (n *Node) HandOver(ctx context.Context) error {
-	r := n.raft()
-	if r == nil || r.State() != raft.Leader || isLoneVoter(r.GetConfiguration().Configuration(), n.identity().MemberID) {
-		return nil
-	}
-	return n.transfer(ctx, toAnyone)
 }
 
 // shutdownLimit is how long Raft may take to stop; a disk that hangs holds it up.

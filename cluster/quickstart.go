@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/hashicorp/raft"
 )
@@ -16,11 +17,13 @@ type transport struct {
 	consume chan raft.RPC
 	wg      sync.WaitGroup
 	stop    context.CancelFunc
+
+	timeoutNowLimit time.Duration
 }
 
-func newTransport(ctx context.Context, inner *raft.NetworkTransport) *transport {
+func newTransport(ctx context.Context, inner *raft.NetworkTransport, profile Profile) *transport {
 	ctx, stop := context.WithCancel(ctx)
-	t := &transport{NetworkTransport: inner, consume: make(chan raft.RPC), stop: stop}
+	t := &transport{NetworkTransport: inner, consume: make(chan raft.RPC), stop: stop, timeoutNowLimit: profile.Election / 2}
 	t.wg.Go(func() {
 		for {
 			select {

@@ -81,8 +81,11 @@ func (n *Node) askToPass(ctx context.Context, payload []byte) (answer, error) {
 	return answer{}, fmt.Errorf("%w that can be reached, directly or through another member", ErrNoLeader)
 }
 
-// serveApp hands a message of the layer above to it.
+// serveApp hands a message of the layer above to it, as the leader.
 func (n *Node) serveApp(from string, payload []byte) answer {
+	if !n.Leads() || !n.isMember(from) {
+		return answer{status: statusNoLeader, payload: []byte("no leader, or no member: " + from)}
+	}
 	out, err := n.cfg.Serve(from, payload)
 	if err != nil {
 		return answer{status: statusError, payload: []byte(err.Error())}
@@ -111,9 +114,6 @@ func (n *Node) servePassed(raw []byte) answer {
 	var in clusterpb.Passed
 	if err := proto.Unmarshal(raw, &in); err != nil {
 		return answer{status: statusError, payload: []byte(err.Error())}
-	}
-	if !n.Leads() || !n.isMember(in.From) {
-		return answer{status: statusNoLeader, payload: []byte("no leader, or no member: " + in.From)}
 	}
 	return n.serveApp(in.From, in.Payload)
 }

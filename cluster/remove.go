@@ -101,32 +101,41 @@ func (n *Node) reachable(ctx context.Context, servers []raft.Server) []raft.Serv
 
 // transferHere gives leadership away, as the leader.
 func (n *Node) transferHere(ctx context.Context, req *clusterpb.Transfer) (*clusterpb.MemberReply, error) {
-	conf := n.machine.view().group.conf
-	self := n.identity()
-	if req.To == "" {
-		if len(votersOf(conf)) < 2 {
-			return nil, fmt.Errorf("%w: there is no other voter", ErrRefused)
-		}
-		if err := n.transfer(ctx, toAnyone); err != nil {
-			return nil, transferError(err)
-		}
-		return &clusterpb.MemberReply{Outcome: OutcomeLeads}, nil
-	}
-	target, err := findMember(conf, req.To)
+	target, err := n.transferTarget(ctx, req.To)
 	if err != nil {
 		return nil, err
 	}
 	reply := &clusterpb.MemberReply{Member: string(target.ID), Node: nodeOf(string(target.ID)), Outcome: OutcomeLeads}
-	switch {
-	case string(target.ID) == self.MemberID:
+	if string(target.ID) == n.identity().MemberID {
 		reply.Outcome = OutcomeLedBefore
 		return reply, nil
-	case target.Suffrage != raft.Voter:
-		return nil, fmt.Errorf("%w: %s has no vote yet: wait until namesrv cluster members shows it as a voter", ErrRefused, reply.Node)
-	case len(n.reachable(ctx, []raft.Server{target})) == 0:
-		return nil, fmt.Errorf("%w: %s cannot be reached from the leader, %s", ErrRefused, reply.Node, self.NodeID)
 	}
-	return reply, transferError(n.transfer(ctx, func(r *raft.Raft) raft.Future { return r.LeadershipTransferToServer(target.ID, target.Address) }))
+	return reply, transferError(n.transfer(ctx, func(_ context.Context, r *raft.Raft) (raft.Future, error) {
+		return r.LeadershipTransferToServer(target.ID, target.Address), nil
+	}))
+}
+
+// transferTarget is who is to lead: the member asked for, or whoever suits best.
+func (n *Node) transferTarget(ctx context.Context, to string) (raft.Server, error) {
+	conf := n.machine.view().group.conf
+	if to == "" {
+		if len(votersOf(conf)) < 2 {
+			return raft.Server{}, fmt.Errorf("%w: there is no other voter", ErrRefused)
+		}
+		return n.successor(ctx)
+	}
+	target, err := findMember(conf, to)
+	switch {
+	case err != nil:
+		return target, err
+	case string(target.ID) == n.identity().MemberID:
+		return target, nil
+	case target.Suffrage != raft.Voter:
+		return target, fmt.Errorf("%w: %s has no vote yet: wait until namesrv cluster members shows it as a voter", ErrRefused, nodeOf(string(target.ID)))
+	case len(n.reachable(ctx, []raft.Server{target})) == 0:
+		return target, fmt.Errorf("%w: %s cannot be reached from the leader, %s", ErrRefused, nodeOf(string(target.ID)), n.identity().NodeID)
+	}
+	return target, nil
 }
 
 func transferError(err error) error {
@@ -137,6 +146,8 @@ func transferError(err error) error {
 		return fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
 	case errors.Is(err, raft.ErrNotLeader):
 		return fmt.Errorf("%w: %w", ErrNoLeader, err)
+	case errors.Is(err, ErrRefused):
+		return err
 	}
 	return fmt.Errorf("%w: leadership was not handed over: %w", ErrRefused, err)
 }
