@@ -29,7 +29,7 @@ func (n *Node) Confirm(ctx context.Context, heard ...string) (expiring bool, err
 		return false, ErrRemoved
 	}
 	if n.reach.gone() {
-		return false, ErrNoLeader
+		return false, n.noLeader()
 	}
 	began := time.Now()
 	out, err := n.confirmOnce(ctx, heard...)
@@ -56,7 +56,7 @@ func (n *Node) confirmAgain(outer context.Context, took time.Duration, heard ...
 			}
 		}
 		if n.reach.gone() || ctx.Err() != nil && outer.Err() == nil {
-			return outcome{}, ErrNoLeader
+			return outcome{}, n.noLeader()
 		}
 		if outer.Err() != nil || errors.Is(err, ErrStopped) || errors.Is(err, ErrRemoved) {
 			return outcome{}, err
@@ -89,7 +89,7 @@ func (n *Node) catchUp(ctx context.Context, index uint64) error {
 func (n *Node) confirmOnce(ctx context.Context, heard ...string) (outcome, error) {
 	r := n.raft()
 	if r == nil {
-		return outcome{}, ErrNoLeader
+		return outcome{}, errOutside
 	}
 	keys := heardBy(n.identity().MemberID, heard)
 	if r.State() == raft.Leader {
@@ -257,7 +257,7 @@ func (n *Node) confirmAtLeader(ctx context.Context, heard []heardKey) (outcome, 
 func (n *Node) callLeader(ctx context.Context, kind byte, payload []byte) (answer, error) {
 	r := n.raft()
 	if r == nil {
-		return answer{}, fmt.Errorf("%w: %w", errNotSent, ErrNoLeader)
+		return answer{}, fmt.Errorf("%w: %w", errNotSent, errOutside)
 	}
 	addr, id := r.LeaderWithID()
 	if id == "" || id == raft.ServerID(n.identity().MemberID) {

@@ -1,6 +1,9 @@
 package cluster
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 var (
 	// ErrNoLeader says that no leader could be reached, and that the command was
@@ -35,6 +38,9 @@ var (
 	// ErrInUse says that another process holds the data directory.
 	ErrInUse = errors.New("data directory is in use by another process")
 )
+
+// errOutside is what a peer without a cluster says instead of [ErrNoLeader] alone.
+var errOutside = fmt.Errorf("%w: this peer is in no cluster yet: its log says what it waits for; one that lost its directory is let in by namesrv cluster join ID HOST:PORT --replace at another peer", ErrNoLeader)
 
 // errTooOld says that a binary does not know the feature level of its cluster.
 var errTooOld = errors.New("too old a binary")

@@ -168,3 +168,17 @@ func TestDirectoryFormedAloneIsNotServedAsOneOfSeveral(t *testing.T) {
 		t.Errorf("%v, want ErrOtherCluster", err)
 	}
 }
+
+// TestWaitingPeerSaysSo: whoever asks a peer that is in no cluster must not look for a leader.
+func TestWaitingPeerSaysSo(t *testing.T) {
+	cfg, tn := testConfig(t, "n4", listen(t))
+	n := open(t, cfg, tn) // no --join: it waits to be let in
+	_, confirmed := n.Confirm(soon(t))
+	_, proposed := n.Propose(soon(t), []byte("x"))
+	_, changed := n.Transfer(soon(t), "")
+	for what, err := range map[string]error{"confirm": confirmed, "propose": proposed, "transfer": changed} {
+		if !errors.Is(err, ErrNoLeader) || !strings.Contains(err.Error(), "no cluster yet") || strings.Count(err.Error(), ErrNoLeader.Error()) != 1 {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}

@@ -50,11 +50,11 @@ func (n *Node) greet(c net.Conn, kind byte, to string) (greeting, error) {
 		hello.Uuid, hello.Level = id.UUID, n.machine.level()
 	}
 	if err := writeMessage(c, []byte{kind}, hello); err != nil {
-		return greeting{}, fmt.Errorf("handshake: %w", err)
+		return greeting{}, noPeer(err)
 	}
 	var reply clusterpb.HelloReply
 	if err := readMessage(c, &reply); err != nil {
-		return greeting{}, fmt.Errorf("handshake: %w", err)
+		return greeting{}, noPeer(err)
 	}
 	if to != "" && reply.Member == to {
 		n.told.note(to, reply.Knows)
@@ -67,6 +67,16 @@ func (n *Node) greet(c net.Conn, kind byte, to string) (greeting, error) {
 		return greeting{}, fmt.Errorf("%w: %s", errRefused, reply.Error)
 	}
 	return greeting{member: reply.Member, clock: time.Duration(reply.ClockMillis) * time.Millisecond, instance: reply.Instance}, nil
+}
+
+// noPeer says what is likely where somebody answers and does not greet. The text is the
+// same each time: the ports of single connections are left out.
+func noPeer(err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) {
+		err = op.Err
+	}
+	return fmt.Errorf("handshake: %w: not a port for peers (--peer-advertise), or only one of the two has peer TLS?", err)
 }
 
 // welcomed is what the accepting side knows of a connection after the handshake.

@@ -90,6 +90,8 @@ func (n *Node) changeGroupOnce(ctx context.Context, req *clusterpb.MemberRequest
 	}
 	a, err := n.callLeader(ctx, msgMember, raw)
 	switch {
+	case errors.Is(err, errNotSent) && errors.Is(err, ErrNoLeader):
+		return nil, n.noLeader()
 	case errors.Is(err, errNotSent):
 		return nil, fmt.Errorf("%w: %w", ErrNoLeader, err)
 	case err != nil:

@@ -150,6 +150,9 @@ func (n *Node) startRaft(newUUID string) error {
 	if err != nil {
 		return err
 	}
+	if err := d.checkLog(n.cfg.DataDir, n.identity().Since); err != nil {
+		return errors.Join(err, d.bolt.Close())
+	}
 	notify := make(chan bool, 64)
 	rc := n.cfg.raftConfig(n.identity().MemberID, notify)
 	cache, err := raft.NewLogCache(512, d.guard)
@@ -179,6 +182,8 @@ func (n *Node) startRaft(newUUID string) error {
 		trans.close()
 		if broken := n.machine.isBroken(); broken != nil {
 			err = broken // Raft only says that no snapshot could be used
+		} else {
+			err = d.snapshotAdvice(n.cfg.DataDir, err)
 		}
 		return errors.Join(fmt.Errorf("start Raft: %w", err), d.bolt.Close())
 	}
@@ -192,6 +197,7 @@ func (n *Node) startRaft(newUUID string) error {
 	n.wg.Go(func() { n.watchLeadership(notify) })
 	n.wg.Go(n.announce)
 	n.wg.Go(n.watchMembership)
+	n.wg.Go(n.watchLogFile)
 	if isLoneVoter(r.GetConfiguration().Configuration(), n.identity().MemberID) {
 		n.wg.Go(func() { trans.standNow(n.ctx) })
 	}
@@ -210,6 +216,14 @@ func (n *Node) lastEntry() (term, index uint64) {
 		return 0, 0
 	}
 	return r.CurrentTerm(), r.LastIndex()
+}
+
+// noLeader says why nobody decides.
+func (n *Node) noLeader() error {
+	if n.raft() == nil {
+		return errOutside
+	}
+	return ErrNoLeader
 }
 
 // raft returns nil until this directory belongs to a cluster.

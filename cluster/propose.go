@@ -49,7 +49,7 @@ func (n *Node) propose(ctx context.Context, e entry) ([]byte, error) {
 			return nil, ErrRemoved
 		}
 		if n.reach.gone() {
-			return nil, ErrNoLeader
+			return nil, n.noLeader()
 		}
 		index, res, err := n.proposeOnce(ctx, e)
 		if err == nil {
@@ -77,13 +77,16 @@ func (n *Node) awaitLeader(ctx context.Context) error {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return fmt.Errorf("%w: %w", ErrNoLeader, err)
 	}
+	if errors.Is(err, ErrNoLeader) {
+		return n.noLeader()
+	}
 	return err
 }
 
 func (n *Node) proposeOnce(ctx context.Context, e entry) (uint64, []byte, error) {
 	r := n.raft()
 	if r == nil {
-		return 0, nil, ErrNoLeader
+		return 0, nil, errOutside
 	}
 	if r.State() == raft.Leader {
 		return n.applyHere(ctx, e)

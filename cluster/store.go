@@ -33,8 +33,12 @@ func (n *Node) openDisk() (*disk, error) {
 }
 
 func openDisk(dir string, log hclog.Logger, fail func(error)) (*disk, error) {
+	path := filepath.Join(dir, logFile)
+	if err := readable(path); err != nil {
+		return nil, err
+	}
 	bolt, err := raftboltdb.New(raftboltdb.Options{
-		Path: filepath.Join(dir, logFile),
+		Path: path,
 		BoltOptions: &bbolt.Options{
 			Timeout:        lockWait,
 			NoFreelistSync: true, // the list of free pages is rebuilt at start; written with each commit it makes large logs slow
