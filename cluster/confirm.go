@@ -239,7 +239,7 @@ func (n *Node) confirmAtLeader(ctx context.Context, heard []heardKey) (outcome, 
 		return outcome{}, err
 	}
 	if a.status != statusOK {
-		return outcome{}, fmt.Errorf("%w: %s", ErrNoLeader, a.payload)
+		return outcome{}, told(ErrNoLeader, a.payload)
 	}
 	var reply clusterpb.ConfirmReply
 	if err := proto.Unmarshal(a.payload, &reply); err != nil {

@@ -3,6 +3,7 @@ package cluster
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 var (
@@ -47,3 +48,11 @@ var errTooOld = errors.New("too old a binary")
 
 // MaxCommand is the largest command, in bytes as it is stored in the log.
 const MaxCommand = 4 << 20
+
+// told is an error that a peer answered with, under the error that it began with there.
+func told(kind error, text []byte) error {
+	if rest, ok := strings.CutPrefix(string(text), kind.Error()); ok {
+		return fmt.Errorf("%w%s", kind, rest)
+	}
+	return fmt.Errorf("%w: %s", kind, text)
+}

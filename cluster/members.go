@@ -106,9 +106,9 @@ func readMemberReply(a answer) (*clusterpb.MemberReply, error) {
 		reply := new(clusterpb.MemberReply)
 		return reply, proto.Unmarshal(a.payload, reply)
 	case statusNoLeader:
-		return nil, fmt.Errorf("%w: %s", ErrNoLeader, a.payload)
+		return nil, told(ErrNoLeader, a.payload)
 	case statusRefused:
-		return nil, fmt.Errorf("%w: %s", ErrRefused, a.payload)
+		return nil, told(ErrRefused, a.payload)
 	}
 	return nil, fmt.Errorf("%w: %s", ErrUnknownOutcome, a.payload)
 }

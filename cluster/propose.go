@@ -92,6 +92,9 @@ func (n *Node) proposeOnce(ctx context.Context, e entry) (uint64, []byte, error)
 		return n.applyHere(ctx, e)
 	}
 	a, err := n.callLeader(ctx, msgPropose, e.raw)
+	if errors.Is(err, errNotSent) && errors.Is(err, ErrNoLeader) {
+		return 0, nil, n.noLeader()
+	}
 	if errors.Is(err, errNotSent) {
 		return 0, nil, fmt.Errorf("%w: %w", ErrNoLeader, err)
 	}
@@ -111,7 +114,7 @@ func readProposeReply(a answer) (uint64, []byte, error) {
 		}
 		return reply.Index, reply.Result, nil
 	case statusNoLeader, statusLate:
-		return 0, nil, fmt.Errorf("%w: %s", ErrNoLeader, a.payload)
+		return 0, nil, told(ErrNoLeader, a.payload)
 	case statusTooLarge:
 		return 0, nil, ErrTooLarge
 	case statusTooNew:
