@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -54,6 +55,7 @@ type Setting struct {
 	Value  string `json:"value"`         // in force
 	Next   string `json:"after_restart"` // in force after the peer's next start; most often the same
 	Shared bool   `json:"shared"`        // by all peers: a change of it reaches them all
+	Note   string `json:"note"`          // why a change that was kept will not hold after that start; most often ""
 }
 
 func (h *handler) allKV(r *http.Request) (any, error) {
@@ -189,7 +191,7 @@ func (c *Client) SaveSnapshot(ctx context.Context) (Snapshot, error) {
 		return Snapshot{}, c.unreachable(ctx, err)
 	}
 	if answer.StatusCode != http.StatusOK {
-		return Snapshot{}, answeredError(answer.StatusCode, data)
+		return Snapshot{}, c.answeredError(answer.StatusCode, data)
 	}
 	index, err := strconv.ParseUint(answer.Header.Get(headerIndex), 10, 64)
 	if err != nil {
@@ -199,12 +201,18 @@ func (c *Client) SaveSnapshot(ctx context.Context) (Snapshot, error) {
 }
 
 // RestoreSnapshot replaces the tables of the group by saved ones. Those of another
-// cluster need force. The id must be another one each time. When the error does not
-// say that nothing was changed, RestoreState of any peer tells what became of it.
+// cluster need force. The id must be another one each time. When the error is neither
+// ErrNotTaken nor of a kind that says that nothing was changed, RestoreState of any
+// peer tells what became of it.
 func (c *Client) RestoreSnapshot(ctx context.Context, id string, snapshot Snapshot, force bool) (Restored, error) {
 	query := url.Values{"id": {id}, "cluster": {snapshot.Cluster}, "force": {strconv.FormatBool(force)}}
 	var restored Restored
-	err := c.call(ctx, request{method: http.MethodPut, path: path("snapshot") + "?" + query.Encode(), raw: snapshot.Data}, &restored)
+	data := newUpload(snapshot.Data)
+	err := c.call(ctx, request{method: http.MethodPut, path: path("snapshot") + "?" + query.Encode(), upload: data}, &restored)
+	var answered *Error
+	if whole := data.end(); err != nil && !whole && ctx.Err() == nil && !errors.As(err, &answered) {
+		err = notTaken{err}
+	}
 	return restored, err
 }
 

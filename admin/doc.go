@@ -23,7 +23,7 @@
 //	POST   /v1/leader                     {"to": id, or "" for anybody}
 //	GET    /v1/status                     this peer
 //	GET    /v1/health                     can the group work and bear a loss, and why not
-//	GET    /v1/config                     settings: [{"name", "value", "after_restart", "shared"}]
+//	GET    /v1/config                     settings: [{"name", "value", "after_restart", "shared", "note"}]
 //	PATCH  /v1/config                     {name: value, …}
 //	GET    /v1/snapshot                   the tables, in the server's own binary form
 //	PUT    /v1/snapshot?cluster=&force=   the tables are replaced by saved ones; id= names the restore

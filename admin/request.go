@@ -20,7 +20,7 @@ type request struct {
 	method string
 	path   string // escaped, with its query
 	body   any
-	raw    []byte // sent as it is when there is no body
+	upload *upload // sent as it is when there is no body
 }
 
 // get makes a call that reads one value.
@@ -36,7 +36,7 @@ func (c *Client) call(ctx context.Context, req request, into any) error {
 		return err
 	}
 	if status < 200 || status > 299 {
-		return answeredError(status, text)
+		return c.answeredError(status, text)
 	}
 	if into == nil {
 		return nil
@@ -49,33 +49,50 @@ func (c *Client) call(ctx context.Context, req request, into any) error {
 
 // answeredError reads a failure. Something else than a server of ours may have
 // answered, then the status is all there is.
-func answeredError(status int, text []byte) error {
+func (c *Client) answeredError(status int, text []byte) error {
 	var failed Error
 	if json.Unmarshal(text, &failed) == nil && failed.Kind != "" {
 		return &failed
 	}
 	if strings.Contains(string(text), "HTTP request to an HTTPS server") { // as net/http says it
-		return errors.New("the port speaks HTTPS: begin the URL with https://")
+		return notTaken{errors.New("the port speaks HTTPS: begin the URL with https://")}
 	}
-	return fmt.Errorf("answered %d %s: is this the HTTP port of a namesrv?", status, http.StatusText(status))
+	err := fmt.Errorf("%s answered %d %s: is this the HTTP port of a namesrv?", c.base, status, http.StatusText(status))
+	if status < http.StatusInternalServerError {
+		return notTaken{err}
+	}
+	return err // of a proxy perhaps, that has passed the call on
 }
 
-// send makes a call; the answer's body is for the caller to close.
-func (c *Client) send(ctx context.Context, req request) (*http.Response, error) {
-	body := io.Reader(bytes.NewReader(req.raw))
-	if req.body != nil {
+// http makes the request as it is sent.
+func (req request) http(ctx context.Context, base string) (*http.Request, error) {
+	var body io.Reader
+	switch {
+	case req.body != nil:
 		encoded, err := json.Marshal(req.body)
 		if err != nil {
 			return nil, fmt.Errorf("encode request: %w", err)
 		}
 		body = bytes.NewReader(encoded)
+	case req.upload != nil:
+		body = req.upload
 	}
-	r, err := http.NewRequestWithContext(ctx, req.method, c.base+req.path, body)
+	r, err := http.NewRequestWithContext(ctx, req.method, base+req.path, body)
 	if err != nil {
 		return nil, fmt.Errorf("make request: %w", err)
 	}
-	if len(req.raw) > 0 {
+	if req.upload != nil {
+		r.ContentLength = req.upload.size
 		r.Header.Set("Expect", "100-continue") // so that a refusal is read, not cut off by what nobody takes
+	}
+	return r, nil
+}
+
+// send makes a call; the answer's body is for the caller to close.
+func (c *Client) send(ctx context.Context, req request) (*http.Response, error) {
+	r, err := req.http(ctx, c.base)
+	if err != nil {
+		return nil, err
 	}
 	if c.token != "" {
 		r.Header.Set("Authorization", "Bearer "+c.token)

@@ -11,6 +11,7 @@ import (
 
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
 )
 
 // startAnew is the way out where a directory cannot be used any more.
@@ -36,7 +37,7 @@ func readable(path string) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // a page beyond the end of a file that was cut
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: lockWait})
 	switch {
-	case errors.Is(err, bbolt.ErrTimeout):
+	case errors.Is(err, bolterrors.ErrTimeout):
 		return fmt.Errorf("open %s: another process has it open: nothing was changed", path)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("open %s: %w", path, err)

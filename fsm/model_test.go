@@ -19,6 +19,7 @@ type model struct {
 	Options  Options
 	Init     bool
 	Upload   *modelUpload
+	Restored string // id of the last restore
 }
 
 // modelUpload is a restore that is under way.
@@ -72,7 +73,7 @@ func modelOf(s *State) *model {
 	for ns := range s.Namespaces() {
 		m.KV[ns.Name] = maps.Collect(ns.All())
 	}
-	m.Options, m.Init = s.Options(), s.Initialized()
+	m.Options, m.Init, m.Restored = s.Options(), s.Initialized(), s.Restored()
 	if u := s.upload; u != nil {
 		m.Upload = &modelUpload{ID: u.id, Size: u.size, Inflated: u.inflated, Checksum: u.checksum, Data: string(bytes.Join(u.parts, nil))}
 	}

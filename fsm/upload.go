@@ -154,12 +154,13 @@ func (s *State) WithoutUpload() *State {
 type restoreBegin struct{ *upload }
 
 // apply drops a restore that had begun before: whoever began it is told with its
-// next step. A late copy of the beginning of the one that is under way does nothing.
+// next step. A late copy of the beginning of the one that is under way, or of the one
+// that was committed last, does nothing.
 func (c restoreBegin) apply(s *State, _ uint64) (*State, Result) {
 	if c.tooLarge() {
 		return s, Result{Code: protocol.SystemError, Remark: remarkUploadLarge}
 	}
-	if old := s.upload; old != nil && old.announces(c.upload) {
+	if old := s.upload; s.restored == c.id || old != nil && old.announces(c.upload) {
 		return s, Result{Code: protocol.Success}
 	}
 	d := s.edit()
@@ -214,7 +215,7 @@ func (c restoreCommit) apply(s *State, index uint64) (*State, Result) {
 	}
 	saved, err := s.upload.state()
 	if errors.Is(err, ErrSnapshotVersion) {
-		panic(fmt.Errorf("log entry %d: %w: %w", index, ErrUnknownCommand, err))
+		panic(fmt.Errorf("%w: %w", ErrUnknownCommand, err))
 	}
 	if err != nil {
 		d := s.edit()

@@ -62,6 +62,9 @@ func beginStep(t *rapid.T, id string) step {
 	return step{
 		command: encodeCommand(&fsmpb.Command{Kind: &fsmpb.Command_RestoreBegin{RestoreBegin: m}}),
 		model: succeed(func(md *model) {
+			if md.Restored == id {
+				return
+			}
 			next := modelUpload{ID: id, Size: m.Size, Inflated: m.Inflated, Checksum: m.Checksum}
 			if u := md.Upload; u != nil {
 				next.Data = u.Data
@@ -121,6 +124,7 @@ func commitStep(id string) step {
 				return protocol.SystemError
 			}
 			md.restore(plain, index)
+			md.Restored = id
 			return protocol.Success
 		},
 	}
@@ -178,7 +182,7 @@ func TestRestoreThroughTheLog(t *testing.T) {
 		}
 	}
 	want := modelOf(saved.state())
-	want.Options, want.Init = before.Options(), before.Initialized()
+	want.Options, want.Init, want.Restored = before.Options(), before.Initialized(), "r"
 	for key, l := range want.Lives {
 		l.Registered, l.Birth = w.index, w.index
 		want.Lives[key] = l
@@ -208,9 +212,6 @@ func TestLateCopiesOfStepsDoNothing(t *testing.T) {
 		if r := w.apply(c); r.Code != protocol.Success {
 			t.Fatalf("step %d: %+v", i, r)
 		}
-		if i == len(steps)-1 {
-			break // a late beginning would begin anew, to be dropped as one that nobody goes on with
-		}
 		for j, late := range steps[:i+1] {
 			if r := w.apply(late); r.Changed {
 				t.Errorf("after step %d a copy of step %d: %+v", i, j, r)
@@ -219,6 +220,25 @@ func TestLateCopiesOfStepsDoNothing(t *testing.T) {
 	}
 	if w.state().Broker("x") == nil {
 		t.Error("nothing was restored")
+	}
+}
+
+func TestLateBeginningLeavesTheNextRestoreAlone(t *testing.T) {
+	first, second := must(commandsOf("r1", sample(t).snapshot())), must(commandsOf("r2", sample(t).snapshot()))
+	w := newWorld(t)
+	for _, c := range append(first, second[0]) {
+		w.apply(c)
+	}
+	if r := w.apply(first[0]); r.Code != protocol.Success || r.Changed {
+		t.Errorf("the late beginning: %+v", r)
+	}
+	for i, c := range second[1:] {
+		if r := w.apply(c); r.Code != protocol.Success {
+			t.Errorf("step %d of the restore under way: %+v", i+1, r)
+		}
+	}
+	if w.state().Restored() != "r2" {
+		t.Errorf("restore %q was committed last", w.state().Restored())
 	}
 }
 
@@ -346,8 +366,12 @@ func TestRestoreOfANewerSnapshotStopsThePeer(t *testing.T) {
 		Id: []byte("r"), Size: uint64(len(data)), Checksum: checksumOf(data), Inflated: uint64(len(plain))}}}))
 	w.apply(encodeCommand(&fsmpb.Command{Kind: &fsmpb.Command_RestorePart{RestorePart: &fsmpb.RestorePart{Id: []byte("r"), Data: data}}}))
 	defer func() {
-		if err, ok := recover().(error); !ok || !errors.Is(err, ErrUnknownCommand) {
-			t.Errorf("%v, want a panic with ErrUnknownCommand: peers that know the format take it", err)
+		err, ok := recover().(error)
+		if !ok || !errors.Is(err, ErrUnknownCommand) {
+			t.Fatalf("%v, want a panic with ErrUnknownCommand: peers that know the format take it", err)
+		}
+		if strings.Contains(err.Error(), "log entry") {
+			t.Errorf("%v: whoever applies the log says which entry it was", err)
 		}
 	}()
 	w.apply(commitStep("r").command)

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/go-hclog"
 
 	"namesrv/cluster"
@@ -186,5 +187,42 @@ func TestSettingOfTheNextStart(t *testing.T) {
 	}
 	if len(want) > 0 {
 		t.Errorf("not listed: %v", want)
+	}
+}
+
+// TestSettingThatWillNotHold says so of those that were changed, and of no other.
+func TestSettingThatWillNotHold(t *testing.T) {
+	first, _, err := settings.Load(settings.Source{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRig(t, func(cfg *Config) {
+		cfg.Settings = first
+		cfg.Overruled = func(name string) string {
+			if name == "serverWorkerThreads" {
+				return ""
+			}
+			return "no file"
+		}
+	})
+	r.dial().want(protocol.Success, protocol.UpdateNamesrvConfig, nil, []byte("defaultThreadPoolNums=32\nserverChannelMaxIdleTimeSeconds=60\nserverWorkerThreads=9\norderMessageEnable=true")...)
+	list, err := r.service.Settings(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []Setting
+	for _, s := range list {
+		if s.Next != s.Value || s.Note != "" || s.Name == "orderMessageEnable" {
+			got = append(got, s)
+		}
+	}
+	want := []Setting{
+		{Name: "defaultThreadPoolNums", Value: "16", Next: "16", Note: "no file"},
+		{Name: "orderMessageEnable", Value: "true", Next: "true", Shared: true},
+		{Name: "serverChannelMaxIdleTimeSeconds", Value: "60", Next: "120", Note: "no file"},
+		{Name: "serverWorkerThreads", Value: "8", Next: "9"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }

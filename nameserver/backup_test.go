@@ -121,7 +121,7 @@ func TestSettingsForAPerson(t *testing.T) {
 		"clientRequestThreadPoolNums=many": "not a whole number", "clientRequestThreadPoolNums=0": "must be from", "dataDir=/tmp": "cannot be changed while", "kvConfigPath=/x": "cannot be changed while",
 	} {
 		name, value, _ := strings.Cut(change, "=")
-		if err := r.service.SetSettings(t.Context(), map[string]string{name: value}); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), want) {
+		if err := r.service.SetSettings(t.Context(), map[string]string{name: value}); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), want) || strings.Count(err.Error(), "refused") != 1 {
 			t.Errorf("%s: %v, want a refusal that says %q", change, err, want)
 		}
 	}

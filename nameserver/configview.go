@@ -17,6 +17,7 @@ type Setting struct {
 	Value  string // in force
 	Next   string // in force after the next start of this peer
 	Shared bool   // by all peers: it is changed through the log
+	Note   string // why a change that was kept will not hold after that start; most often ""
 }
 
 // Settings returns what this peer uses, by name, without secrets.
@@ -31,14 +32,29 @@ func (s *Service) Settings(ctx context.Context) ([]Setting, error) {
 	}
 	list := make([]Setting, 0, len(all))
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		key, _ := settings.Lookup(name)
-		one := Setting{Name: name, Value: all[name], Next: all[name], Shared: key.Cluster}
-		if first, known := s.cfg.Settings.Value(name); known && !key.Live {
-			one.Value = first // a change was kept for the next start
-		}
-		list = append(list, one)
+		list = append(list, s.settingOf(name, all[name]))
 	}
 	return list, nil
+}
+
+// settingOf describes a setting of which that value was kept.
+func (s *Service) settingOf(name, kept string) Setting {
+	key, _ := settings.Lookup(name)
+	one := Setting{Name: name, Value: kept, Next: kept, Shared: key.Cluster}
+	first, known := s.cfg.Settings.Value(name)
+	if !known || key.Cluster || first == kept {
+		return one
+	}
+	if !key.Live {
+		one.Value = first
+	}
+	if s.cfg.Overruled == nil {
+		return one
+	}
+	if one.Note = s.cfg.Overruled(name); one.Note != "" {
+		one.Next = first
+	}
+	return one
 }
 
 // SetSettings is UpdateConfig for a person, who is told what a tool is not: it
@@ -59,7 +75,12 @@ func (s *Service) SetSettings(ctx context.Context, changes map[string]string) er
 		return fmt.Errorf("%w: %s", ErrRefused, strings.Join(bad, "; "))
 	}
 	if _, _, err := current.With(changes); err != nil {
-		return fmt.Errorf("%w: %w", ErrRefused, err)
+		return refusal{err}
 	}
 	return s.UpdateConfig(ctx, changes)
 }
+
+// refusal makes an error that says itself that something was refused an ErrRefused.
+type refusal struct{ error }
+
+func (r refusal) Unwrap() []error { return []error{r.error, ErrRefused} }

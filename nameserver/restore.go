@@ -15,6 +15,7 @@ import (
 const (
 	restorePause = 200 * time.Millisecond // between two tries of a step while no leader is known
 	stepLimit    = 10 * time.Second       // of one step of a restore
+	firstWait    = 4 * time.Second        // for a leader that takes the first step: nothing is lost by giving up there
 	dropLimit    = 2 * time.Second        // to take back what was begun; the leader does it later where this fails
 )
 
@@ -24,8 +25,9 @@ const (
 // The id must be another one each time; RestoreState knows the restore by it.
 //
 // ErrRefused says that the snapshot cannot be restored or that another restore was
-// begun since, cluster.ErrNoLeader that not all steps went through before ctx ended:
-// nothing was changed in either case. After cluster.ErrUnknownOutcome RestoreState
+// begun since, cluster.ErrNoLeader that no leader took the first step within seconds, or
+// that not all steps went through before ctx ended: nothing was changed in any of these
+// cases. After cluster.ErrUnknownOutcome RestoreState
 // tells what became of it.
 func (s *Service) Restore(ctx context.Context, id string, snapshot []byte) (addresses int, err error) {
 	steps, err := fsm.EncodeUpload(id, snapshot)
@@ -33,9 +35,10 @@ func (s *Service) Restore(ctx context.Context, id string, snapshot []byte) (addr
 		return 0, fmt.Errorf("%w: %w", ErrRefused, err)
 	}
 	for i, step := range steps {
-		r := restoring{service: s, id: id, UploadStep: step}
+		r := restoring{service: s, id: id, UploadStep: step, first: i == 0}
 		if err := r.step(ctx); err != nil {
-			if !errors.Is(err, cluster.ErrUnknownOutcome) {
+			begun := !r.first || r.unsure
+			if begun && !errors.Is(err, cluster.ErrUnknownOutcome) {
 				s.dropUpload(context.WithoutCancel(ctx), id)
 			}
 			return 0, fmt.Errorf("step %d of %d: %w", i+1, len(steps), err)
@@ -82,6 +85,7 @@ type restoring struct {
 	id      string
 	fsm.UploadStep
 
+	first  bool // nothing was begun before
 	unsure bool // a try may have been applied, or may still be
 }
 
@@ -89,6 +93,7 @@ type restoring struct {
 // Other commands are never sent twice; these may be, since each names the restore and
 // the place in it: a late copy is refused by the tables.
 func (r *restoring) step(ctx context.Context) error {
+	began := time.Now()
 	for ctx.Err() == nil {
 		result, err := r.try(ctx)
 		if err == nil && (result.Code == protocol.Success || r.done()) {
@@ -97,7 +102,8 @@ func (r *restoring) step(ctx context.Context) error {
 		if err == nil {
 			err = fmt.Errorf("%w: %s; nothing was changed", ErrRefused, result.Remark)
 		}
-		if !undecided(err) {
+		late := r.first && errors.Is(err, cluster.ErrNoLeader) && time.Since(began) >= firstWait
+		if late || !undecided(err) {
 			return r.orOpen(err)
 		}
 		r.unsure = r.unsure || !errors.Is(err, cluster.ErrNoLeader)

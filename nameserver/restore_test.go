@@ -3,9 +3,12 @@ package nameserver
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"namesrv/cluster"
 )
@@ -82,6 +85,28 @@ func TestRestoreGoesOnAfterALostLeader(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestRestoreWithoutALeader gives up where nothing was begun, and waits where it was.
+func TestRestoreWithoutALeader(t *testing.T) {
+	for from, want := range map[int]time.Duration{0: firstWait, 1: time.Minute} {
+		t.Run(fmt.Sprint("from step ", from), func(t *testing.T) {
+			snapshot := saved(t, filled(t))
+			r := newRig(t)
+			r.service.group = &failingGroup{fakeGroup: r.group, from: from, to: math.MaxInt, failure: cluster.ErrNoLeader}
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				began := time.Now()
+				if _, err := r.service.Restore(ctx, "r1", snapshot); !errors.Is(err, cluster.ErrNoLeader) {
+					t.Errorf("%v, want no leader", err)
+				}
+				if took := time.Since(began); took < want || took > want+time.Second {
+					t.Errorf("it took %v, want %v", took, want)
+				}
+			})
+		})
 	}
 }
 

@@ -39,6 +39,9 @@ type Config struct {
 	// SaveSettings keeps all settings, as properties, for the next start; nil
 	// where they have no file.
 	SaveSettings func(text []byte) error
+	// Overruled says why what SaveSettings has kept of a setting does not decide it
+	// at the next start, "" where it does; nil where it does for all.
+	Overruled func(name string) string
 
 	Logger hclog.Logger
 }

@@ -113,15 +113,20 @@ goes_on() {
   [[ ! -e /proc/$1/stat ]] || { stat=$(cat "/proc/$1/stat" 2>/dev/null) && [[ ${stat##*) } != Z* ]]; }
 }
 
+# How many seconds a process gets to end by itself: a peer takes 10, and 30 more with enableShutdownGracefully.
+stop_seconds=45
+
 # stop_pid ends the process of a pid file: politely, then at once.
 stop_pid() {
-  local pid wait
+  local pid end=$((SECONDS + stop_seconds))
   pid=$(cat "$1" 2>/dev/null) || return 0
   kill -TERM "$pid" 2>/dev/null || true
-  for ((wait = 0; wait < 150; wait++)); do
-    goes_on "$pid" || break
+  while goes_on "$pid" && ((SECONDS < end)); do
     sleep 0.1
   done
-  kill -KILL "$pid" 2>/dev/null || true
+  if goes_on "$pid"; then
+    say "process $pid of $1 did not end within $stop_seconds s after SIGTERM: it is killed"
+    kill -KILL "$pid" 2>/dev/null || true
+  fi
   rm -f "$1"
 }

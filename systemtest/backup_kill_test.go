@@ -129,9 +129,15 @@ func (r *restoreTest) undisturbed() {
 	largest := make(chan int, 1)
 	go func() {
 		most := 0
+		tick := time.NewTicker(pollEvery)
+		defer tick.Stop()
 		for ctx.Err() == nil {
 			if state, err := r.Nodes[1].RestoreState(r.t.Context()); err == nil {
 				most = max(most, state.Bytes)
+			}
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
 			}
 		}
 		largest <- most
@@ -183,6 +189,8 @@ func (r *restoreTest) round(part float64, askLeader bool) bool {
 // await waits until so great a part of the bytes has arrived; for the whole, until an undisturbed restore is nearly over.
 func (r *restoreTest) await(part float64, p *process.Process, at *systemtest.Node) string {
 	begin, want := time.Now(), int(part*float64(r.size))
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
 	for {
 		state, err := at.RestoreState(r.t.Context())
 		switch passed := time.Since(begin); {
@@ -196,7 +204,7 @@ func (r *restoreTest) await(part float64, p *process.Process, at *systemtest.Nod
 		select {
 		case <-p.Done():
 			return "after the end of the command"
-		default:
+		case <-tick.C:
 		}
 	}
 }

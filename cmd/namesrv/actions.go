@@ -16,7 +16,7 @@ func listing[T any](get func(client *admin.Client, ctx context.Context) (T, erro
 		if _, err := arguments(c); err != nil {
 			return err
 		}
-		return ask(c, func(ctx context.Context, client *admin.Client) error {
+		return look(c, func(ctx context.Context, client *admin.Client) error {
 			value, err := get(client, ctx)
 			if err != nil {
 				return err

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -20,8 +21,9 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		Commands: []*cli.Command{
 			serverCommand(), clusterCommand(), kvCommand(), topicCommand(), brokerCommand(), configCommand(),
 			snapshotCommand(), recoverCommand(), tlsCommand(), healthcheckCommand(),
-			completionCommand(), versionCommand(), suggestCommand(), pagesCommand(),
+			completionCommand(), versionCommand(), helpCommand(), suggestCommand(), pagesCommand(),
 		},
+		Flags:          []cli.Flag{cli.HelpFlag}, // the library adds it with its own help command only
 		Reader:         stdin,
 		Writer:         stdout,
 		ErrWriter:      stderr,
@@ -61,11 +63,17 @@ func helpOrUnknown(c *cli.Context) error {
 	if !c.Args().Present() {
 		return cli.ShowSubcommandHelp(c)
 	}
-	hint := ""
-	if similar := cli.SuggestCommand(c.Command.Subcommands, c.Args().First()); similar != "" {
-		hint = "; " + strings.ToLower(strings.TrimSuffix(similar, "?"))
+	return usagef(c, "unknown command %q%s", c.Args().First(), similarTo(c.Args().First(), c.Command.Subcommands))
+}
+
+// similarTo names the command that was perhaps meant, of those that are shown.
+func similarTo(name string, commands []*cli.Command) string {
+	shown := slices.DeleteFunc(slices.Clone(commands), func(command *cli.Command) bool { return command.Hidden })
+	similar := cli.SuggestCommand(shown, name)
+	if similar == "" {
+		return ""
 	}
-	return usagef(c, "unknown command %q%s", c.Args().First(), hint)
+	return "; " + strings.ToLower(strings.TrimSuffix(similar, "?"))
 }
 
 // argValue is the only argument that may be empty.

@@ -11,8 +11,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/google/renameio/v2"
-
 	"namesrv/admin"
 	"namesrv/fsm"
 )
@@ -64,7 +62,7 @@ func writeBackup(path string, snapshot admin.Snapshot, now time.Time) (*backup, 
 	file = append(binary.BigEndian.AppendUint64(file, uint64(len(b.tables))), b.tables...)
 	file = binary.BigEndian.AppendUint32(file, crc32.Checksum(file, castagnoli))
 	b.Size = len(file)
-	if err := renameio.WriteFile(path, file, 0o600); err != nil {
+	if err := replaceFile(path, file, 0o600); err != nil {
 		return nil, fmt.Errorf("write the backup: %w", err)
 	}
 	return b, nil

@@ -17,7 +17,7 @@ func (v *tablesView) Settings(ctx context.Context) ([]admin.Setting, error) {
 	list, err := v.service.Settings(ctx)
 	out := make([]admin.Setting, len(list))
 	for i, s := range list {
-		out[i] = admin.Setting{Name: s.Name, Value: s.Value, Next: s.Next, Shared: s.Shared}
+		out[i] = admin.Setting{Name: s.Name, Value: s.Value, Next: s.Next, Shared: s.Shared, Note: s.Note}
 	}
 	return out, translate(err)
 }

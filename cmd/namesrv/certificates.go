@@ -34,7 +34,8 @@ func pairFiles(dir, name string) keyPair {
 	return keyPair{certFile: filepath.Join(dir, name+".pem"), keyFile: filepath.Join(dir, name+"-key.pem")}
 }
 
-// newCA makes a certificate that signs others, and writes both files.
+// newCA makes a certificate that signs others, and writes both files, into a folder
+// that need not be there. The certificate is for everybody to read.
 func newCA(dir, name string, from time.Time, days int) (keyPair, error) {
 	ca := pairFiles(dir, caName)
 	template, err := newTemplate(name, from, days)
@@ -46,12 +47,21 @@ func newCA(dir, name string, from time.Time, days int) (keyPair, error) {
 	if ca.key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
 		return ca, err
 	}
-	return ca, ca.signAndWrite(template, template, ca.key)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return ca, err
+	}
+	return ca, ca.signAndWrite(template, template, ca.key, 0o644)
 }
 
-// newCertificate makes a certificate that the CA of the folder signs, for both ends
-// of a connection, and writes both files.
-func newCertificate(dir, name string, hosts []string, from time.Time, days int) (keyPair, error) {
+// Which ends of a connection a certificate is good for.
+var (
+	peerUse   = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
+	clientUse = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+)
+
+// newCertificate makes a certificate that the CA of the folder signs, and writes both
+// files.
+func newCertificate(dir, name string, hosts []string, use []x509.ExtKeyUsage, from time.Time, days int) (keyPair, error) {
 	pair := pairFiles(dir, name)
 	ca, err := loadCA(dir)
 	if err != nil {
@@ -65,7 +75,7 @@ func newCertificate(dir, name string, hosts []string, from time.Time, days int) 
 		return pair, fmt.Errorf("%s ends on %s, before the %d days of --days: take fewer", ca.certFile, end.Format(time.DateOnly), days)
 	}
 	template.KeyUsage = x509.KeyUsageDigitalSignature
-	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
+	template.ExtKeyUsage = use
 	for _, host := range hosts {
 		if ip := net.ParseIP(host); ip != nil {
 			template.IPAddresses = append(template.IPAddresses, ip)
@@ -76,7 +86,7 @@ func newCertificate(dir, name string, hosts []string, from time.Time, days int) 
 	if pair.key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
 		return pair, err
 	}
-	return pair, pair.signAndWrite(template, ca.cert, ca.key)
+	return pair, pair.signAndWrite(template, ca.cert, ca.key, 0o600)
 }
 
 func newTemplate(name string, from time.Time, days int) (*x509.Certificate, error) {
@@ -106,10 +116,10 @@ func loadCA(dir string) (keyPair, error) {
 	return ca, nil
 }
 
-// signAndWrite signs the certificate and writes it and its key, for their owner
+// signAndWrite signs the certificate and writes it and its key, which is for its owner
 // only. A file that exists is never replaced: others may have copies that depend on
 // it.
-func (p *keyPair) signAndWrite(template, parent *x509.Certificate, signer *ecdsa.PrivateKey) error {
+func (p *keyPair) signAndWrite(template, parent *x509.Certificate, signer *ecdsa.PrivateKey, mode fs.FileMode) error {
 	der, err := x509.CreateCertificate(rand.Reader, template, parent, &p.key.PublicKey, signer)
 	if err != nil {
 		return fmt.Errorf("sign: %w", err)
@@ -124,10 +134,10 @@ func (p *keyPair) signAndWrite(template, parent *x509.Certificate, signer *ecdsa
 	if _, err := os.Lstat(p.certFile); err == nil {
 		return existsError(p.certFile)
 	}
-	if err := writeNew(p.keyFile, "PRIVATE KEY", key); err != nil {
+	if err := writeNew(p.keyFile, "PRIVATE KEY", key, 0o600); err != nil {
 		return err
 	}
-	if err := writeNew(p.certFile, "CERTIFICATE", der); err != nil {
+	if err := writeNew(p.certFile, "CERTIFICATE", der, mode); err != nil {
 		return errors.Join(err, os.Remove(p.keyFile))
 	}
 	return nil
@@ -137,8 +147,8 @@ func existsError(path string) error {
 	return fmt.Errorf("%s exists and is not replaced: move it away, or choose another --dir", path)
 }
 
-func writeNew(path, kind string, der []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+func writeNew(path, kind string, der []byte, mode fs.FileMode) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if errors.Is(err, fs.ErrExist) {
 		return existsError(path)
 	}

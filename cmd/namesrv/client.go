@@ -48,8 +48,18 @@ func connectionFlagsWithin(timeout time.Duration) []cli.Flag {
 	})
 }
 
-// ask runs do with a client of the server that the flags name, within the timeout.
+// ask runs do with a client of the server that the flags name, within the timeout. It
+// is for what changes something.
 func ask(c *cli.Context, do func(ctx context.Context, client *admin.Client) error) error {
+	return explain(attempt(c, do))
+}
+
+// look is ask for what changes nothing at the server.
+func look(c *cli.Context, do func(ctx context.Context, client *admin.Client) error) error {
+	return explainLook(attempt(c, do))
+}
+
+func attempt(c *cli.Context, do func(ctx context.Context, client *admin.Client) error) error {
 	if err := checkOutput(c); err != nil {
 		return err
 	}
@@ -75,7 +85,7 @@ func ask(c *cli.Context, do func(ctx context.Context, client *admin.Client) erro
 	}
 	ctx, cancel := context.WithTimeout(c.Context, timeout)
 	defer cancel()
-	return explain(do(ctx, client))
+	return do(ctx, client)
 }
 
 // healthcheckCommand is for containers: a program that asks and exits 0 or 1.
@@ -98,7 +108,7 @@ func healthcheckCommand() *cli.Command {
 // healthcheck exits 1 for whatever is wrong with the server, since container
 // engines give no meaning to other codes.
 func healthcheck(c *cli.Context) error {
-	err := ask(c, func(ctx context.Context, client *admin.Client) error {
+	err := look(c, func(ctx context.Context, client *admin.Client) error {
 		reasons, err := client.NotReady(ctx)
 		if err == nil && len(reasons) > 0 {
 			err = fmt.Errorf("not ready: %s", joinLines(reasons))

@@ -18,6 +18,7 @@ type serverConfig struct {
 	ConfigFile string            // of -c, "" without one
 	Settings   settings.Settings // in force, the values below included
 	Secrets    map[string]string // of the command line, by setting; not in Settings
+	ByFlag     map[string]string // by setting, the flag that decides it whatever the file says
 	Serialize  string            // of responses: JSON or ROCKETMQ
 
 	NodeID      string

@@ -123,6 +123,18 @@ func explain(err error) error {
 	return err
 }
 
+// explainLook is explain for a call that can have changed nothing.
+func explainLook(err error) error {
+	switch {
+	case errors.Is(err, admin.ErrNoLeader):
+	case errors.Is(err, context.DeadlineExceeded):
+		return &exitError{exitTimeout, fmt.Errorf("%w; try again or raise --timeout", err)}
+	case errors.Is(err, context.Canceled):
+		return fmt.Errorf("interrupted: %w", err)
+	}
+	return explain(err)
+}
+
 // hint adds what to do next to an error of "there is no such thing".
 func hint(err error, next string) error {
 	var failed *admin.Error

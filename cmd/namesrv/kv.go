@@ -50,7 +50,7 @@ func kvGet(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return ask(c, func(ctx context.Context, client *admin.Client) error {
+	return look(c, func(ctx context.Context, client *admin.Client) error {
 		kv, err := client.GetKV(ctx, args[0], args[1])
 		if err != nil {
 			return hint(err, "namesrv kv list "+args[0])
@@ -92,7 +92,7 @@ func kvList(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return ask(c, func(ctx context.Context, client *admin.Client) error {
+	return look(c, func(ctx context.Context, client *admin.Client) error {
 		values, err := client.ListKV(ctx, args[0])
 		if err != nil {
 			return err

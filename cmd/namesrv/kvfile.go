@@ -3,17 +3,13 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"os"
-	"slices"
 
-	"github.com/google/renameio/v2"
 	"github.com/urfave/cli/v2"
 
 	"namesrv/admin"
-	"namesrv/remoting/protocol"
 )
 
 // kvFileCommands move the whole KV store, in the form of the stock server's file.
@@ -21,12 +17,12 @@ func kvFileCommands() []*cli.Command {
 	return []*cli.Command{
 		{
 			Name: "import", Usage: "store all keys of a stock kvConfig.json", ArgsUsage: "FILE",
-			Description: "Keys that are there and not in the file stay.\n\nExample:\n  namesrv kv import kvConfig.json",
+			Description: "Keys that are there and not in the file stay. A file of which one key cannot be stored is refused whole.\n\nExample:\n  namesrv kv import kvConfig.json",
 			Flags:       clientFlags(), Action: kvImport,
 		},
 		{
 			Name: "export", Usage: "write all keys to a file, in the form of the stock kvConfig.json", ArgsUsage: "FILE",
-			Description: "A file of that name is replaced.\n\nExample:\n  namesrv kv export kvConfig.json",
+			Description: "A file of that name is replaced; what is no regular file is refused.\n\nExample:\n  namesrv kv export kvConfig.json",
 			Flags:       clientFlags(), Action: kvExport,
 		},
 	}
@@ -42,39 +38,44 @@ func kvImport(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	raw, err := os.ReadFile(args[0])
+	entries, namespaces, err := readKVFile(args[0])
 	if err != nil {
 		return err
 	}
-	tables, err := protocol.ParseKVConfig(raw)
-	if err != nil {
-		return fmt.Errorf("%s is no stock kvConfig.json, nothing was changed: %w", args[0], err)
-	}
-	stored, all := 0, 0
-	for _, table := range tables {
-		all += len(table)
-	}
-	for _, namespace := range slices.Sorted(maps.Keys(tables)) {
-		for _, key := range slices.Sorted(maps.Keys(tables[namespace])) {
-			err := ask(c, func(ctx context.Context, client *admin.Client) error { // each with its own time
-				return client.PutKV(ctx, namespace, key, tables[namespace][key])
-			})
-			if err != nil {
-				return fmt.Errorf("%d of %d keys are stored, run it again for all: %w", stored, all, err)
-			}
-			stored++
+	for stored, e := range entries {
+		err := ask(c, func(ctx context.Context, client *admin.Client) error { // each with its own time
+			return client.PutKV(ctx, e.Namespace, e.Key, e.Value)
+		})
+		if err != nil {
+			return stoppedAt(stored, len(entries), e, err)
 		}
 	}
-	shown := map[string]any{"file": args[0], "keys": stored, "namespaces": len(tables)}
-	return show(c, shown, func(w io.Writer) { fmt.Fprintf(w, "stored %d keys of %d namespaces\n", stored, len(tables)) })
+	shown := map[string]any{"file": args[0], "keys": len(entries), "namespaces": namespaces}
+	return show(c, shown, func(w io.Writer) { fmt.Fprintf(w, "stored %d keys of %d namespaces\n", len(entries), namespaces) })
+}
+
+// stoppedAt says how much of an import is stored, and whether another try may do the
+// rest.
+func stoppedAt(stored, all int, at admin.KV, err error) error {
+	var exit *exitError
+	if errors.As(err, &exit) && exit.code == exitUsage {
+		return err
+	}
+	again := ""
+	for _, passing := range []error{admin.ErrNoLeader, admin.ErrUnreachable, context.DeadlineExceeded, context.Canceled} {
+		if errors.Is(err, passing) {
+			again = ", run it again for all"
+		}
+	}
+	return fmt.Errorf("%d of %d keys are stored%s: %s: %w", stored, all, again, nameOf(at), err)
 }
 
 func kvExport(c *cli.Context) error {
-	args, err := arguments(c, "FILE")
+	file, err := outputArgument(c)
 	if err != nil {
 		return err
 	}
-	return ask(c, func(ctx context.Context, client *admin.Client) error {
+	return look(c, func(ctx context.Context, client *admin.Client) error {
 		all, err := client.AllKV(ctx)
 		if err != nil {
 			return err
@@ -83,14 +84,14 @@ func kvExport(c *cli.Context) error {
 		if err != nil {
 			return fmt.Errorf("encode: %w", err)
 		}
-		if err := renameio.WriteFile(args[0], append(text, '\n'), 0o644); err != nil {
+		if err := replaceFile(file, append(text, '\n'), 0o644); err != nil {
 			return fmt.Errorf("write the export: %w", err)
 		}
 		keys := 0
 		for _, table := range all {
 			keys += len(table)
 		}
-		shown := map[string]any{"file": args[0], "keys": keys, "namespaces": len(all)}
+		shown := map[string]any{"file": file, "keys": keys, "namespaces": len(all)}
 		return show(c, shown, func(w io.Writer) { fmt.Fprintf(w, "wrote %d keys of %d namespaces\n", keys, len(all)) })
 	})
 }

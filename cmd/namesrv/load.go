@@ -37,6 +37,7 @@ func loadServerConfig(c *cli.Context) (*serverConfig, error) {
 	if err := cfg.takeProperties(c); err != nil {
 		return nil, err
 	}
+	cfg.noteFlags(c)
 	host, err := os.Hostname()
 	if err != nil {
 		return nil, fmt.Errorf("find this machine's name (give --node-id and the --advertise flags): %w", err)

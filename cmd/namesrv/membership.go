@@ -240,7 +240,7 @@ func clusterHealth(c *cli.Context) error {
 	if _, err := arguments(c); err != nil {
 		return err
 	}
-	return ask(c, func(ctx context.Context, client *admin.Client) error {
+	return look(c, func(ctx context.Context, client *admin.Client) error {
 		health, err := client.Health(ctx)
 		if err != nil {
 			return err

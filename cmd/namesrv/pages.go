@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/renameio/v2"
 	"github.com/urfave/cli/v2"
 )
 
@@ -30,7 +29,7 @@ func pagesCommand() *cli.Command {
 				return err
 			}
 			for name, text := range pages(newApp(nil, nil, nil)) { // this one has got the library's own command too
-				if err := renameio.WriteFile(filepath.Join(args[0], name), []byte(text), 0o644); err != nil {
+				if err := replaceFile(filepath.Join(args[0], name), []byte(text), 0o644); err != nil {
 					return err
 				}
 			}

@@ -1,9 +1,16 @@
 package main
 
 import (
+	"bytes"
 	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
 	"fmt"
+	"os"
+	"slices"
 	"time"
+
+	"namesrv/internal/settings"
 )
 
 // peerTLS makes the configuration of the peer port, for both directions; nil
@@ -21,8 +28,56 @@ func peerTLS(cfg *serverConfig) (*tls.Config, error) {
 		return nil, fmt.Errorf("--peer-cert and --peer-key: %w", err)
 	}
 	warnOfEnd(cfg.Logger, "--peer-cert", pair, time.Now())
+	warnOfSharedCA(cfg)
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair},
 		RootCAs: pool, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert,
+		VerifyConnection: func(state tls.ConnectionState) error { return checkPeer(state.PeerCertificates, pool) },
 	}, nil
+}
+
+// checkPeer refuses the certificate of a mere client. Peers call and are called, and
+// of one who calls the library asks only that it may.
+func checkPeer(shown []*x509.Certificate, pool *x509.CertPool) error {
+	between := x509.NewCertPool()
+	for _, cert := range shown[1:] {
+		between.AddCert(cert)
+	}
+	_, err := shown[0].Verify(x509.VerifyOptions{Roots: pool, Intermediates: between, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
+	if err != nil {
+		return fmt.Errorf("no certificate of a peer, which is good for servers too: %w", err)
+	}
+	return nil
+}
+
+// warnOfSharedCA writes a line at the start when whoever may have a certificate for
+// the client port may have one for the peer port too.
+func warnOfSharedCA(cfg *serverConfig) {
+	values, err := loadTLSValues(cfg)
+	if err != nil {
+		return // the client port says so
+	}
+	trust := values.text(settings.TLSServerTrust)
+	for _, ca := range certificatesIn(trust) {
+		if slices.ContainsFunc(certificatesIn(cfg.PeerCA), func(peerCA []byte) bool { return bytes.Equal(ca, peerCA) }) {
+			cfg.Logger.Warn("one CA signs for peers and for clients, so that a client's certificate may pass for a peer's: make another CA for the peers",
+				"--peer-ca", cfg.PeerCA, settings.TLSServerTrust, trust)
+			return
+		}
+	}
+}
+
+// certificatesIn returns what a PEM file holds, in DER; nothing where it cannot be
+// read.
+func certificatesIn(file string) (certs [][]byte) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil
+	}
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type == "CERTIFICATE" {
+			certs = append(certs, block.Bytes)
+		}
+	}
+	return certs
 }

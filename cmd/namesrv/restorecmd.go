@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 
 	"github.com/urfave/cli/v2"
 
@@ -39,29 +38,28 @@ func snapshotRestore(c *cli.Context) error {
 // explainRestore says how to find out what became of a restore, unless the error
 // says that nothing was changed.
 func explainRestore(id string, err error) error {
+	if errors.Is(err, admin.ErrNotTaken) {
+		return fmt.Errorf("%w; nothing was changed", err)
+	}
 	if surelyNotDone(err) {
 		return err
 	}
-	return &exitError{exitTimeout, fmt.Errorf("it is not known whether restore %s took effect (%v): ask a peer that runs with namesrv snapshot status: "+
+	return &exitError{exitTimeout, fmt.Errorf("it is not known whether restore %s took effect (%w): ask a peer that runs with namesrv snapshot status: "+
 		"it did when it is the last restore, it may still when it is under way, else it did not", id, err)}
 }
 
 // surelyNotDone says whether a change was answered with a failure after which nothing
-// was changed, or never sent.
+// was changed, in words that say so.
 func surelyNotDone(err error) bool {
 	var answered *admin.Error
-	if errors.As(err, &answered) {
-		return answered.Kind != admin.KindTimeout && answered.Kind != admin.KindInternal
-	}
-	var broken *net.OpError
-	return errors.As(err, &broken) && broken.Op == "dial"
+	return errors.As(err, &answered) && answered.Kind != admin.KindTimeout && answered.Kind != admin.KindInternal
 }
 
 func snapshotStatus(c *cli.Context) error {
 	if _, err := arguments(c); err != nil {
 		return err
 	}
-	return ask(c, func(ctx context.Context, client *admin.Client) error {
+	return look(c, func(ctx context.Context, client *admin.Client) error {
 		state, err := client.RestoreState(ctx)
 		if err != nil {
 			return err

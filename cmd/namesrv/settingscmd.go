@@ -30,7 +30,8 @@ func configCommand() *cli.Command {
 			{
 				Name: "set", Usage: "change settings: all of those given, or none", ArgsUsage: "KEY=VALUE...",
 				Description: "A setting of the cluster changes at every peer, others at the peer that is asked. What a peer uses is kept\n" +
-					"for its next start; some settings are in force only from then on, which is said.\n\nExample:\n  namesrv config set orderMessageEnable=true",
+					"in the file of -c for its next start; some settings are in force only from then on, which is said. So it is\n" +
+					"when a change will not hold then: the peer was started without -c, or a flag of the server decides.\n\nExample:\n  namesrv config set orderMessageEnable=true",
 				Flags: clientFlags(), Action: configSet,
 			},
 		},
@@ -39,7 +40,7 @@ func configCommand() *cli.Command {
 
 func configGet(c *cli.Context) error {
 	wanted := c.Args().Slice()
-	return ask(c, func(ctx context.Context, client *admin.Client) error {
+	return look(c, func(ctx context.Context, client *admin.Client) error {
 		list, err := client.Settings(ctx)
 		if err != nil {
 			return err
@@ -134,8 +135,14 @@ func configSet(c *cli.Context) error {
 func changedTable(w io.Writer, list []admin.Setting) {
 	for _, s := range list {
 		fmt.Fprintf(w, "%s is %s", s.Name, cell(s.Value))
-		if s.Next != s.Value {
+		switch {
+		case s.Next != s.Value:
 			fmt.Fprintf(w, ", and %s after restart", cell(s.Next))
+		case s.Note != "":
+			fmt.Fprint(w, ", after restart too")
+		}
+		if s.Note != "" {
+			fmt.Fprintf(w, ": %s", s.Note)
 		}
 		fmt.Fprintln(w)
 	}

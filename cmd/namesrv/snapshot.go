@@ -22,7 +22,8 @@ func snapshotCommand() *cli.Command {
 		Subcommands: []*cli.Command{
 			{
 				Name: "save", Usage: "save topics, brokers, KV and shared settings to a file", ArgsUsage: "FILE",
-				Description: "Any peer can be asked; the file shows everything that was committed before. A file of that name is replaced.\n\n" +
+				Description: "Any peer can be asked; the file shows everything that was committed before. A file of that name is replaced;\n" +
+					"what is no regular file is refused.\n\n" +
 					"Example:\n  namesrv snapshot save /var/backups/namesrv.save",
 				Flags: clientFlagsWithin(snapshotTimeout), Action: snapshotSave,
 			},
@@ -93,20 +94,20 @@ func summaryTable(w io.Writer, s summary) {
 }
 
 func snapshotSave(c *cli.Context) error {
-	args, err := arguments(c, "FILE")
+	file, err := outputArgument(c)
 	if err != nil {
 		return err
 	}
-	return ask(c, func(ctx context.Context, client *admin.Client) error {
+	return look(c, func(ctx context.Context, client *admin.Client) error {
 		snapshot, err := client.SaveSnapshot(ctx)
 		if err != nil {
 			return err
 		}
-		saved, err := writeBackup(args[0], snapshot, time.Now())
+		saved, err := writeBackup(file, snapshot, time.Now())
 		if err != nil {
 			return err
 		}
-		return saved.show(c, args[0])
+		return saved.show(c, file)
 	})
 }
 

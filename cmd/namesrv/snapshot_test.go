@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -173,18 +174,20 @@ func TestRestoreOfUnknownOutcome(t *testing.T) {
 		})
 	}
 	p.err = nil
-	runProgram(t, "snapshot", "restore", file, "--admin", "http://127.0.0.1:1").oneLine(t, exitFailed, "unreachable", "is the server running?")
 	broken := brokenServer(t)
-	runProgram(t, "snapshot", "restore", file, "--admin", broken).oneLine(t, exitTimeout, "not known", "namesrv snapshot status")
+	runProgram(t, "snapshot", "restore", file, "--admin", broken).oneLine(t, exitTimeout, "not known", "namesrv snapshot status", "is the server running?")
 	want := "last restore  " + p.restoreID + "\nunder way     r2\nbytes of it   7\n"
 	if got := runProgram(t, "snapshot", "status"); got != (result{stdout: want}) {
 		t.Errorf("%+v, want %q", got, want)
 	}
 }
 
-// brokenServer takes connections and ends each in the middle of its request.
+// brokenServer takes requests and ends the connection of each without an answer.
 func brokenServer(t *testing.T) (url string) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := io.Copy(io.Discard, r.Body); err != nil {
+			t.Error(err)
+		}
 		conn, _, err := http.NewResponseController(w).Hijack()
 		if err != nil {
 			t.Error(err)
@@ -240,7 +243,7 @@ func TestConfigCommands(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"orderMessageEnable": "false", "productEnvName": "a=b"}, p.set); diff != "" {
 		t.Error(diff)
 	}
-	want := decoded(t, `[{"name":"orderMessageEnable","value":"false","after_restart":"false","shared":true}]`)
+	want := decoded(t, `[{"name":"orderMessageEnable","value":"false","after_restart":"false","shared":true,"note":""}]`)
 	if got := runProgram(t, "config", "get", "orderMessageEnable", "-o", "json"); fmt.Sprint(want) != fmt.Sprint(decoded(t, got.stdout)) {
 		t.Errorf("json: %+v", got)
 	}

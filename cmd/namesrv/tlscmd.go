@@ -11,10 +11,11 @@ import (
 )
 
 const (
-	flagDir  = "dir"
-	flagDays = "days"
-	flagName = "name"
-	flagHost = "host"
+	flagDir    = "dir"
+	flagDays   = "days"
+	flagName   = "name"
+	flagHost   = "host"
+	flagClient = "client"
 )
 
 const (
@@ -28,23 +29,26 @@ func tlsCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "tls",
 		Usage: "make certificates for the peer port and the client port",
-		Description: "They ask no server. Keys are ECDSA P-256 in PKCS#8; files are readable by their owner only and never\n" +
-			"replaced.\n\nExamples:\n  namesrv tls ca --dir certs\n  namesrv tls cert ns1 --dir certs --host ns1 --host 10.0.0.1",
+		Description: "They ask no server. Keys are ECDSA P-256 in PKCS#8. Files are never replaced, and are readable by their owner\n" +
+			"only, but for a CA's certificate. Peers need a CA that signs nobody else: whoever shows a certificate of it on the\n" +
+			"peer port counts as a peer.\n\n" +
+			"Examples:\n  namesrv tls ca --dir peers\n  namesrv tls cert ns1 --dir peers --host ns1 --host 10.0.0.1",
 		Subcommands: []*cli.Command{
 			{
 				Name: "ca", Usage: "make a CA: DIR/ca.pem, which everybody gets, and DIR/ca-key.pem, which stays where it is",
-				Description: "Example:\n  namesrv tls ca --dir certs",
+				Description: "DIR is made where it is not there.\n\nExample:\n  namesrv tls ca --dir peers",
 				Flags: []cli.Flag{dirFlag(), daysFlag(caDays),
 					&cli.StringFlag{Name: flagName, Usage: "`NAME` in the certificate", Value: "namesrv CA"}, outputFlag()},
 				Action: tlsCA,
 			},
 			{
 				Name: "cert", Usage: "make a certificate for a peer or a client: DIR/NAME.pem and DIR/NAME-key.pem", ArgsUsage: "NAME",
-				Description: "It is good for both ends of a connection. A peer's hosts must hold the one of its --peer-advertise, by which\n" +
-					"the others call it.\n\n" +
-					"Examples:\n  namesrv tls cert ns1 --dir certs --host ns1 --host 10.0.0.1\n  namesrv tls cert broker-a --dir certs",
+				Description: "It is good for both ends of a connection, as a peer's must be, whose hosts must hold the one of its\n" +
+					"--peer-advertise, by which the others call it. With --client it is good for whoever calls, and for nothing else.\n\n" +
+					"Examples:\n  namesrv tls cert ns1 --dir peers --host ns1 --host 10.0.0.1\n  namesrv tls cert broker-a --dir clients --client",
 				Flags: []cli.Flag{dirFlag(), daysFlag(certDays),
-					&cli.StringSliceFlag{Name: flagHost, Usage: "`HOST` name or IP address that it is for; may be repeated", DefaultText: "NAME"}, outputFlag()},
+					&cli.StringSliceFlag{Name: flagHost, Usage: "`HOST` name or IP address that it is for; may be repeated", DefaultText: "NAME"},
+					&cli.BoolFlag{Name: flagClient, Usage: "for a client: no server and no peer can use it"}, outputFlag()},
 				Action: tlsCert,
 			},
 		},
@@ -103,7 +107,11 @@ func tlsCert(c *cli.Context) error {
 	if at := slices.IndexFunc(hosts, notAHost); at >= 0 {
 		return usagef(c, "--host %q: give a host name or an IP address, without a port", hosts[at])
 	}
-	pair, err := newCertificate(c.String(flagDir), name, hosts, time.Now(), days)
+	use := peerUse
+	if c.Bool(flagClient) {
+		use = clientUse
+	}
+	pair, err := newCertificate(c.String(flagDir), name, hosts, use, time.Now(), days)
 	if err != nil {
 		return err
 	}

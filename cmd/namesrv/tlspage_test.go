@@ -5,12 +5,15 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -98,6 +101,7 @@ func TestTLSPage(t *testing.T) {
 		}
 	}
 	checkClientPort(t, dir, hosts[2].client)
+	checkPeerPort(t, dir, hosts[1].peer)
 }
 
 // startServers runs each command in the background and waits until all have started.
@@ -122,6 +126,9 @@ func startServers(t *testing.T, dir string, commands []string, hosts []tlsHost) 
 		if _, err := proc.WaitLine(ctx, "The Name Server boot success"); err != nil {
 			t.Fatalf("%v\n%s%s", err, proc.Stdout(), proc.Stderr())
 		}
+		if strings.Contains(proc.Stderr(), "one CA signs") {
+			t.Errorf("clients' certificates are good for peers:\n%s", proc.Stderr())
+		}
 	}
 }
 
@@ -134,23 +141,50 @@ func runBlock(t *testing.T, dir, block string) {
 	}
 }
 
+// pageClient is what the client of the page has.
+func pageClient(t *testing.T, dir string) *tls.Config {
+	t.Helper()
+	pool, err := certPool("test", filepath.Join(dir, "certs", "peers", "ca.pem"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	clients := filepath.Join(dir, "certs", "clients")
+	pair, err := tls.LoadX509KeyPair(filepath.Join(clients, "client.pem"), filepath.Join(clients, "client-key.pem"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}}
+}
+
+// checkPeerPort promises that the client of the page does not pass for a peer.
+func checkPeerPort(t *testing.T, dir, addr string) {
+	t.Helper()
+	conf := pageClient(t, dir)
+	conf.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { // whatever CA is asked for
+		return &conf.Certificates[0], nil
+	}
+	dialer := tls.Dialer{NetDialer: &net.Dialer{Timeout: 10 * time.Second}, Config: conf}
+	conn, err := dialer.DialContext(t.Context(), "tcp", addr)
+	if err == nil { // the other side has not answered to the certificate yet
+		defer conn.Close()
+		_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+		_, err = conn.Read(make([]byte, 1))
+	}
+	var refused *net.OpError
+	if !errors.As(err, &refused) || refused.Op != "remote error" {
+		t.Errorf("a client on the peer port: %v", err)
+	}
+}
+
 // checkClientPort promises that the port answers who shows a certificate of the CA,
 // and nobody else.
 func checkClientPort(t *testing.T, dir, addr string) {
 	t.Helper()
-	certs := filepath.Join(dir, "certs")
-	pool, err := certPool("test", filepath.Join(certs, "ca.pem"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	pair, err := tls.LoadX509KeyPair(filepath.Join(certs, "client.pem"), filepath.Join(certs, "client-key.pem"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := askClientPort(addr, &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}}); err != nil {
+	conf := pageClient(t, dir)
+	if err := askClientPort(addr, conf.Clone()); err != nil {
 		t.Errorf("with a certificate: %v", err)
 	}
-	if err := askClientPort(addr, &tls.Config{RootCAs: pool}); err == nil {
+	if err := askClientPort(addr, &tls.Config{RootCAs: conf.RootCAs}); err == nil {
 		t.Error("answered somebody without a certificate")
 	}
 	if err := askClientPort(addr, nil); err == nil {
@@ -185,17 +219,20 @@ func askClientPort(addr string, conf *tls.Config) error {
 
 func TestCertificatesAreAsDescribed(t *testing.T) {
 	t.Chdir(t.TempDir())
-	for _, args := range []string{"tls ca --name Ours", "tls cert n1 --host ns1,10.0.0.1 --host ::1 --days 3"} {
+	before := syscall.Umask(0o022)
+	t.Cleanup(func() { syscall.Umask(before) })
+	for _, args := range []string{"tls ca --dir certs --name Ours", "tls cert n1 --dir certs --host ns1,10.0.0.1 --host ::1 --days 3"} {
 		if got := runProgram(t, strings.Fields(args)...); got.code != exitDone {
 			t.Fatalf("%s: %+v", args, got)
 		}
 	}
-	for _, file := range []string{"ca.pem", "ca-key.pem", "n1.pem", "n1-key.pem"} {
+	for file, mode := range map[string]fs.FileMode{"certs": 0o700, "certs/ca.pem": 0o644, "certs/ca-key.pem": 0o600, "certs/n1.pem": 0o600, "certs/n1-key.pem": 0o600} {
 		info, err := os.Stat(file)
-		if err != nil || info.Mode().Perm() != 0o600 {
-			t.Errorf("%s: %v, %v", file, info, err)
+		if err != nil || info.Mode().Perm() != mode {
+			t.Errorf("%s: %v, %v, want %v", file, info, err, mode)
 		}
 	}
+	t.Chdir("certs")
 	key, err := os.ReadFile("n1-key.pem")
 	if err != nil || !bytes.HasPrefix(key, []byte("-----BEGIN PRIVATE KEY-----")) {
 		t.Errorf("the key is no PKCS#8: %v", err)

@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/google/renameio/v2"
-
 	"namesrv/internal/settings"
 )
 
@@ -46,7 +44,7 @@ func (cfg *serverConfig) makeToken() error {
 		return fmt.Errorf("--admin-token-file: %w", err)
 	}
 	token := rand.Text()
-	if err := renameio.WriteFile(cfg.NewTokenFile, []byte(token+"\n"), 0o600); err != nil {
+	if err := replaceFile(cfg.NewTokenFile, []byte(token+"\n"), 0o600); err != nil {
 		return fmt.Errorf("--admin-token-file: %w", err)
 	}
 	cfg.AdminToken = token

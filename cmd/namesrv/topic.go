@@ -53,7 +53,7 @@ func topicRoute(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return ask(c, func(ctx context.Context, client *admin.Client) error {
+	return look(c, func(ctx context.Context, client *admin.Client) error {
 		text, err := client.Route(ctx, args[0])
 		if err != nil {
 			return hint(err, "namesrv topic list")

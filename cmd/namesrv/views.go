@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -115,7 +114,7 @@ func (v *tablesView) AddWrite(ctx context.Context, broker string) (int, error) {
 func translate(err error) error {
 	switch {
 	case errors.Is(err, cluster.ErrNoLeader):
-		return fmt.Errorf("%w: %w", admin.ErrNoLeader, err)
+		return &admin.Error{Kind: admin.KindNoLeader, Message: err.Error()}
 	case errors.Is(err, nameserver.ErrAbsent):
 		return &admin.Error{Kind: admin.KindNotFound, Message: err.Error()}
 	case errors.Is(err, cluster.ErrRefused), errors.Is(err, cluster.ErrTooNew):

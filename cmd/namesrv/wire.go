@@ -71,6 +71,7 @@ func (p *runningPeer) serviceConfig() nameserver.Config {
 		RefuseWithoutLeader: p.cfg.OnNoLeader == "refuse",
 		Settings:            p.cfg.Settings,
 		SaveSettings:        saveTo(p.cfg.Settings.ConfigStorePath()),
+		Overruled:           p.cfg.overruled,
 		Logger:              p.cfg.Logger,
 	}
 }

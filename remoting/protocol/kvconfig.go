@@ -3,10 +3,11 @@ package protocol
 import "fmt"
 
 // ParseKVConfig decodes the file in which the stock name server keeps its KV table: namespace, key, value. A null value
-// counts as absent. It returns ErrBody for a file that is empty, cut or followed by something else.
+// counts as absent, and the table is nil without a configTable. It returns ErrBody for a file that is empty, cut or
+// followed by something else.
 func ParseKVConfig(file []byte) (map[string]map[string]string, error) {
 	s := newScanner(file)
-	tables := make(map[string]map[string]string)
+	var tables map[string]map[string]string
 	for m := s.object(); m.next(); {
 		if string(m.key.bytes) != "configTable" {
 			s.skip()
@@ -14,6 +15,9 @@ func ParseKVConfig(file []byte) (map[string]map[string]string, error) {
 		}
 		if s.null() {
 			continue
+		}
+		if tables == nil {
+			tables = make(map[string]map[string]string)
 		}
 		for ns := s.object(); ns.next(); {
 			tables[s.str(ns.key)] = s.kvTable()
