@@ -177,6 +177,7 @@ func (g *migration) importKV(t *testing.T) {
 // TestMigration promises that the way of docs/migrate.md leads from two stock servers to three of ours while real brokers
 // and clients run, without a failed send.
 func TestMigration(t *testing.T) {
+	onlyLong(t)
 	needJava(t, rocketmq.V550)
 	g := startStockSetUp(t)
 	for _, b := range g.brokers { // one topic, at both brokers

@@ -103,6 +103,7 @@ func (m *movable) told(t *testing.T, limit time.Duration, who string) {
 // shows when they need a route and reach the newcomer only. Clients ask once more ten seconds after their start, which is
 // when the change is made; a second change, with NAMESRV_LONG=1, is found at their usual two minutes.
 func TestAddressServer(t *testing.T) {
+	onlyLong(t)
 	needJava(t, rocketmq.V550)
 	g := startMovable(t)
 	b := startBroker(t, rocketmq.BrokerConfig{Name: "asking", Properties: []string{
