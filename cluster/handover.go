@@ -44,7 +44,8 @@ func (n *Node) transfer(ctx context.Context, start transferring) error {
 		if err != nil {
 			return errors.Join(first, err)
 		}
-		err = await(ctx, n.ctx.Done(), f, nil)
+		n.transfers.Add(1)
+		err = await(ctx, n.ctx.Done(), f, func() { n.transfers.Add(-1) })
 		if err == nil || first != nil && n.raft().State() != raft.Leader {
 			return nil // one that had been given up may have won since
 		}
@@ -64,6 +65,21 @@ func (n *Node) transfer(ctx context.Context, start transferring) error {
 		case <-time.After(transferPause):
 		case <-ctx.Done():
 		case <-n.ctx.Done():
+		}
+	}
+}
+
+// awaitTransfers waits until Raft has answered those that are under way, each of which
+// it does in its time. One that it has not read when it is shut down it never answers.
+func (n *Node) awaitTransfers() {
+	limit := time.After(shutdownLimit / 2)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for n.transfers.Load() > 0 {
+		select {
+		case <-tick.C:
+		case <-limit:
+			return
 		}
 	}
 }

@@ -124,3 +124,33 @@ func TestTimeoutNowIsGivenUp(t *testing.T) {
 		t.Errorf("writes stood still for %v", took)
 	}
 }
+
+// neverAnswered is a transfer that Raft does not answer until it is told to.
+type neverAnswered chan struct{}
+
+func (a neverAnswered) Error() error { <-a; return nil }
+
+// TestCloseWaitsForTransfers: Raft never answers one that it has not read when it is shut down.
+func TestCloseWaitsForTransfers(t *testing.T) {
+	n := single(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	unread := make(neverAnswered)
+	err := n.transfer(ctx, func(context.Context, *raft.Raft) (raft.Future, error) { cancel(); return unread, nil })
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("transfer: %v", err)
+	}
+	closed := make(chan error, 1)
+	go func() { closed <- n.Close() }()
+	<-n.ctx.Done() // it has begun
+	time.AfterFunc(50*time.Millisecond, func() { close(unread) })
+	select {
+	case err := <-closed:
+		select {
+		case <-unread:
+		default:
+			t.Errorf("closed before Raft answered: %v", err)
+		}
+	case <-time.After(shutdownLimit / 2):
+		t.Error("it does not close")
+	}
+}

@@ -57,6 +57,8 @@ type Node struct {
 
 	tooOld atomic.Pointer[error] // why its cluster cannot take this binary
 
+	transfers atomic.Int32 // of leadership, that Raft has not answered
+
 	failOnce  sync.Once
 	failed    chan struct{}
 	closeOnce sync.Once
@@ -286,6 +288,7 @@ func (n *Node) close() error {
 		rt.trans.close()
 		ctx, cancel := context.WithTimeout(context.Background(), shutdownLimit)
 		defer cancel()
+		n.awaitTransfers()
 		if err := await(ctx, nil, rt.raft.Shutdown(), nil); err != nil {
 			return fmt.Errorf("stop Raft: %w", err) // its disk may still be in use
 		}
