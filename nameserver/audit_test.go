@@ -103,10 +103,10 @@ func TestEveryChangeOnTheWireLeavesOneAuditLine(t *testing.T) {
 				t.Errorf("it tells a value: %s", lines[0])
 			}
 		})
+		if strings.Contains(tc.name, "of one peer") {
+			continue // it needs no leader, and so does not fail without one
+		}
 		t.Run(tc.name+", failed", func(t *testing.T) {
-			if strings.Contains(tc.name, "of one peer") {
-				t.Skip("it needs no leader")
-			}
 			r, c, log := newAuditedRig(t)
 			r.group.set(func(g *fakeGroup) { g.propose, g.confirm = cluster.ErrNoLeader, cluster.ErrNoLeader })
 			c.want(protocol.SystemError, tc.code, tc.ext, []byte(tc.body)...)
