@@ -250,7 +250,7 @@ func pipelined(r *run) {
 	var lines []line
 	for range asked {
 		a := c.read(answerLimit)
-		lines = append(lines, line{fmt.Sprint("answer to ", a.Opaque), r.text(asked[a.Opaque], a)})
+		lines = append(lines, line{label: fmt.Sprint("answer to ", a.Opaque), text: r.text(asked[a.Opaque], a)})
 	}
 	slices.SortFunc(lines, func(a, b line) int { return strings.Compare(a.label, b.label) })
 	r.lines = append(r.lines, lines...)

@@ -35,8 +35,9 @@ type scenario struct {
 
 // line is one compared answer.
 type line struct {
-	label string
-	text  string
+	label     string
+	text      string
+	exception string // the text that [exceptionText] stands for
 }
 
 // run is one scenario at one target.
@@ -116,7 +117,7 @@ func (r *run) lane(code int) *conn {
 }
 
 func (r *run) record(label, text string) {
-	r.lines = append(r.lines, line{label, strings.NewReplacer(r.renames...).Replace(text)})
+	r.lines = append(r.lines, line{label: label, text: strings.NewReplacer(r.renames...).Replace(text)})
 }
 
 // show is what of an answer is compared beyond the usual.
@@ -137,6 +138,9 @@ func (r *run) ask(label string, q request, what ...show) answer {
 func (r *run) askOn(c *conn, label string, q request, what ...show) answer {
 	a := c.call(q)
 	r.record(label, r.text(q, a, what...))
+	if a.Remark != nil && remarkText(a.Remark) == exceptionText {
+		r.lines[len(r.lines)-1].exception = *a.Remark
+	}
 	return a
 }
 
