@@ -139,6 +139,12 @@ type pipeline struct {
 	to    raft.ServerID
 }
 
+// AppendEntries implements raft.AppendPipeline.
+func (p *pipeline) AppendEntries(req *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
+	bound(req)
+	return p.AppendPipeline.AppendEntries(req, resp)
+}
+
 // Close implements raft.AppendPipeline. Raft calls it when it looks at no answer of it
 // any more.
 func (p *pipeline) Close() error {
@@ -158,7 +164,24 @@ func (t *transport) AppendEntries(id raft.ServerID, addr raft.ServerAddress, req
 	if req.PrevLogEntry == 0 && req.PrevLogTerm == 0 && len(req.Entries) == 0 && req.LeaderCommitIndex == 0 {
 		return send()
 	}
+	bound(req)
 	return t.calls.do(id, addr, send)
+}
+
+// maxAppendBytes bounds what one request replicates: Raft counts entries only, gives each
+// request the same time, and repeats one that did not arrive in it for ever.
+const maxAppendBytes = 16 << 20
+
+// bound takes entries off the end of a request that is too large, and leaves one at least.
+// Raft goes on after the last one that it finds in the request afterwards.
+func bound(req *raft.AppendEntriesRequest) {
+	size := 0
+	for i, l := range req.Entries {
+		if size += len(l.Data); size > maxAppendBytes && i > 0 {
+			req.Entries = req.Entries[:i]
+			return
+		}
+	}
 }
 
 // InstallSnapshot implements raft.Transport.

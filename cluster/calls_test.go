@@ -3,6 +3,8 @@ package cluster
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 
@@ -147,5 +149,65 @@ func TestBarIsLiftedWhenTheChangeIsDone(t *testing.T) {
 	}
 	if err := c.do("m", oldAddr, answered); err != nil {
 		t.Errorf("afterwards: %v", err)
+	}
+}
+
+// TestRequestsAreBoundedByBytes promises that no request to another member is so large that a slow link does not carry
+// it in its time, over a pipeline or not, and that an entry larger than that still goes alone.
+func TestRequestsAreBoundedByBytes(t *testing.T) {
+	const part = maxAppendBytes / 4
+	tests := map[string]struct {
+		sizes []int
+		sent  int
+	}{
+		"nothing":       {nil, 0},
+		"small ones":    {[]int{10, 10, 10}, 3},
+		"just enough":   {[]int{part, part, part, part}, 4},
+		"one byte more": {[]int{part, part, part, part + 1}, 3},
+		"large ones":    {[]int{3 * part, 3 * part, 3 * part}, 1},
+		"too large":     {[]int{5 * part, 10}, 1},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			req := new(raft.AppendEntriesRequest)
+			for i, size := range tt.sizes {
+				req.Entries = append(req.Entries, &raft.Log{Index: uint64(i + 1), Data: make([]byte, size)})
+			}
+			sent := new(countingPipe)
+			if _, err := (&pipeline{AppendPipeline: sent}).AppendEntries(req, nil); err != nil {
+				t.Fatal(err)
+			}
+			if sent.entries != tt.sent || len(req.Entries) != tt.sent {
+				t.Errorf("sent %d, Raft finds %d afterwards, want %d", sent.entries, len(req.Entries), tt.sent)
+			}
+		})
+	}
+}
+
+// countingPipe is a pipeline that counts what it is to send.
+type countingPipe struct {
+	raft.AppendPipeline
+	entries int
+}
+
+func (c *countingPipe) AppendEntries(req *raft.AppendEntriesRequest, _ *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
+	c.entries = len(req.Entries)
+	return nil, nil
+}
+
+// TestFollowerThatWasDownGetsLargeEntries: Raft goes on where a request was cut.
+func TestFollowerThatWasDownGetsLargeEntries(t *testing.T) {
+	nodes := three(t)
+	leader, rest := leaderOf(t, nodes...)
+	down := rest[0]
+	down.Close()
+	const size, entries = 4_000_000, 6 // more than one request takes
+	for i := range entries {
+		propose(t, leader, fmt.Sprintf("%d%0*d", i, size, 0))
+	}
+	down = reopen(t, down)
+	eventually(t, "it has all of them", func() bool { return len(down.machine.all()) == 1+entries })
+	if !slices.Equal(down.machine.all(), leader.machine.all()) {
+		t.Error("it has others than the leader")
 	}
 }

@@ -3,6 +3,7 @@ package cluster
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
@@ -33,6 +34,18 @@ func encodeEnvelope(e *clusterpb.Envelope) (entry, error) {
 		return entry{}, fmt.Errorf("%w: %d bytes of at most %d", ErrTooLarge, len(raw), MaxCommand)
 	}
 	return entry{raw: raw, needs: e.Level}, nil
+}
+
+// termRoom is what inTerm adds at most.
+const termRoom = 16
+
+// inTerm is the entry as it may be logged in one term only.
+func (e entry) inTerm(term uint64) ([]byte, error) {
+	field, err := proto.Marshal(&clusterpb.Envelope{Term: term})
+	if err != nil {
+		return nil, fmt.Errorf("encode log entry: %w", err)
+	}
+	return slices.Concat(e.raw, field), nil // the fields of both are those of one message
 }
 
 func decodeEnvelope(raw []byte) (*clusterpb.Envelope, error) {

@@ -44,6 +44,7 @@ type relays struct {
 	delay   time.Duration // each packet waits up to so long; C frames overtake each other
 	changed chan struct{} // closed when rule changed
 	held    []func()      // writes the C frames that were held
+	linger  bool          // what is held on a C connection still arrives after its sender has closed it
 	counts  map[string]int
 	conns   map[net.Conn]bool
 	shut    bool
@@ -90,6 +91,18 @@ func (rs *relays) release() {
 	for _, write := range slices.Backward(held) {
 		write()
 	}
+}
+
+func (rs *relays) setLinger() {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	rs.linger = true
+}
+
+func (rs *relays) lingers(p packet) bool {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	return rs.linger && !p.raft && !rs.shut
 }
 
 // count is how many packets of a kind had a fate so far, R connections counted by the chunk.
@@ -155,7 +168,13 @@ func (rs *relays) serve(from net.Conn, target string) {
 		packet: packet{from: nodeOf(hello.From), to: nodeOf(reply.Member), raft: kind[0] == connRaft}}
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	wg.Go(func() { c.pump(from, to, false); to.Close(); from.Close() })
+	wg.Go(func() {
+		c.pump(from, to, false)
+		if !rs.lingers(c.packet) {
+			to.Close()
+		}
+		from.Close()
+	})
 	c.pump(to, from, true)
 	to.Close()
 	from.Close()

@@ -230,12 +230,17 @@ func (m *machine) Snapshot() (raft.FSMSnapshot, error) {
 	return &snapshot{own: encodeState(v, m.applied.get()), app: m.app.Snapshot()}, nil
 }
 
-// Restore implements raft.FSM: the state is replaced whole or not at all.
+// Restore implements raft.FSM: the state is replaced whole or not at all. Raft installs
+// whatever snapshot comes in the current term: one that was held on its way must not take
+// the tables back behind what was applied since.
 func (m *machine) Restore(rc io.ReadCloser) error {
 	defer rc.Close()
 	st, err := readState(rc)
 	if err == nil {
 		err = tooOldFor(st.Level, m.app.Knows())
+	}
+	if shown := m.applied.get(); err == nil && st.Applied < shown {
+		err = fmt.Errorf("it ends at log entry %d, entry %d is applied already: it came late", st.Applied, shown)
 	}
 	if err == nil {
 		err = m.app.Restore(rc)

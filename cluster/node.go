@@ -107,7 +107,7 @@ func newNode(cfg Config, lock *os.File, id identity) *Node {
 	n.machine = newMachine(cfg.Machine, id, &n.applied, n.fail)
 	n.machine.took = n.stats.applied
 	n.said = &changes{log: n.log, last: n.lastEntry}
-	n.reach = newReach(n.ctx, n.tryConfirm)
+	n.reach = newReach(n.ctx, n.log, n.tryConfirm)
 	n.wg.Go(n.reach.tick)
 	n.lead = &rounds{ctx: n.ctx, do: n.confirmAsLeader, stats: n.stats.lead}
 	n.follow = &rounds{ctx: n.ctx, do: n.confirmAtLeader, stats: n.stats.follow}

@@ -17,8 +17,9 @@ import (
 // returns its result once this peer's own state machine has applied it.
 //
 // ErrNoLeader, ErrTooLarge and ErrTooNew say that it was surely not applied. After
-// ErrUnknownOutcome, or the context's error, it may have been, or may still be;
-// it is never sent twice.
+// ErrUnknownOutcome, or the context's error, it may have been, or may still be out of
+// some member's log; it is never sent twice, nor on its way to a leader any more, unless
+// the context was cancelled before its deadline.
 func (n *Node) Propose(ctx context.Context, command []byte) ([]byte, error) {
 	began := time.Now()
 	e, err := encodeEnvelope(n.envelopeOf(command))
@@ -91,18 +92,48 @@ func (n *Node) proposeOnce(ctx context.Context, e entry) (uint64, []byte, error)
 	if r.State() == raft.Leader {
 		return n.applyHere(ctx, e)
 	}
-	a, err := n.callLeader(ctx, msgPropose, e.raw)
-	if errors.Is(err, errNotSent) && errors.Is(err, ErrNoLeader) {
-		return 0, nil, n.noLeader()
+	return n.forward(ctx, r, e)
+}
+
+// forward sends an entry to the leader. When it ends the entry is in the leader's log,
+// or never gets there: one that is still on its way is good for the term in which it was
+// sent, and until the deadline that it carries. So whoever then looks at confirmed tables
+// sees what became of it.
+func (n *Node) forward(ctx context.Context, r *raft.Raft, e entry) (uint64, []byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, transportTimeout)
+	defer cancel()
+	term := r.CurrentTerm() // before the leader is looked up: then it is that term's, or a later one's
+	raw, err := e.inTerm(term)
+	if err != nil {
+		return 0, nil, err
 	}
-	if errors.Is(err, errNotSent) {
+	a, err := n.callLeader(ctx, msgPropose, raw)
+	switch {
+	case err == nil:
+		n.stats.forwarded.Inc()
+		return readProposeReply(a)
+	case errors.Is(err, errNotSent) && errors.Is(err, ErrNoLeader):
+		return 0, nil, n.noLeader()
+	case errors.Is(err, errNotSent):
 		return 0, nil, fmt.Errorf("%w: %w", ErrNoLeader, err)
 	}
-	if err != nil {
-		return 0, nil, fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
+	n.outlive(ctx, term)
+	return 0, nil, fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
+}
+
+// outlive waits until a term is over, or the context.
+func (n *Node) outlive(ctx context.Context, term uint64) {
+	t := time.NewTicker(reachSoon)
+	defer t.Stop()
+	for n.raft().CurrentTerm() == term {
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			return
+		case <-n.ctx.Done():
+			return
+		}
 	}
-	n.stats.forwarded.Inc()
-	return readProposeReply(a)
 }
 
 func readProposeReply(a answer) (uint64, []byte, error) {
@@ -120,7 +151,7 @@ func readProposeReply(a answer) (uint64, []byte, error) {
 	case statusTooNew:
 		return 0, nil, fmt.Errorf("%w%s", ErrTooNew, strings.TrimPrefix(string(a.payload), ErrTooNew.Error()))
 	}
-	return 0, nil, fmt.Errorf("%w: %s", ErrUnknownOutcome, a.payload)
+	return 0, nil, told(ErrUnknownOutcome, a.payload)
 }
 
 // applyHere hands an entry to the local Raft and waits for its result, no longer
@@ -132,6 +163,9 @@ func (n *Node) applyHere(ctx context.Context, e entry) (uint64, []byte, error) {
 	}
 	if err := n.checkLevel(e.needs); err != nil {
 		return 0, nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return 0, nil, fmt.Errorf("%w: %w", ErrNoLeader, err)
 	}
 	enqueue := time.Second
 	if d, ok := ctx.Deadline(); ok {

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/hashicorp/go-hclog"
 )
 
 const (
@@ -18,9 +20,11 @@ const (
 type reach struct {
 	ctx context.Context
 	try func(context.Context) error
+	log hclog.Logger
 
 	quiet atomic.Bool   // not failing; spares those who read the lock
 	soon  chan struct{} // one place: a leader was lost just now
+	told  atomic.Bool   // the log says that none can be reached
 
 	mu      sync.Mutex // guards the fields below
 	running time.Duration
@@ -31,8 +35,8 @@ type reach struct {
 	left chan struct{} // closed when this member was removed
 }
 
-func newReach(ctx context.Context, try func(context.Context) error) *reach {
-	r := &reach{ctx: ctx, try: try, back: make(chan struct{}), left: make(chan struct{}), soon: make(chan struct{}, 1)}
+func newReach(ctx context.Context, log hclog.Logger, try func(context.Context) error) *reach {
+	r := &reach{ctx: ctx, log: log, try: try, back: make(chan struct{}), left: make(chan struct{}), soon: make(chan struct{}, 1)}
 	r.quiet.Store(true)
 	return r
 }
@@ -67,6 +71,19 @@ func (r *reach) tick() {
 			}
 		}
 		last = now
+		r.tell()
+	}
+}
+
+// tell writes to the log, once each time, that nobody waits for a leader any more, and that one is back.
+func (r *reach) tell() {
+	gone := r.gone()
+	switch {
+	case !r.told.CompareAndSwap(!gone, gone):
+	case gone:
+		r.log.Warn("no leader can be reached: nothing can be changed, and no answer is confirmed", "waited", noLeaderLimit)
+	default:
+		r.log.Info("a leader can be reached again: answers are confirmed")
 	}
 }
 

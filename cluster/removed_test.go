@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 	"google.golang.org/protobuf/proto"
 
@@ -108,7 +109,7 @@ func TestRemovedIsTold(t *testing.T) {
 
 // TestWaitingEndsWithRemoval promises that nobody who waits for a leader waits on at a removed member.
 func TestWaitingEndsWithRemoval(t *testing.T) {
-	r := newReach(t.Context(), func(context.Context) error { return ErrNoLeader })
+	r := newReach(t.Context(), hclog.NewNullLogger(), func(context.Context) error { return ErrNoLeader })
 	close(r.left)
 	if err := r.await(soon(t), 0); !errors.Is(err, ErrRemoved) {
 		t.Errorf("%v, want ErrRemoved", err)

@@ -75,7 +75,7 @@ func (r *rounds) run() {
 		began := time.Now()
 		cur.out, cur.err = r.do(ctx, cur.heard)
 		cancel()
+		r.stats.round(cur, time.Since(began)) // first: who was answered may look at the counters
 		close(cur.done)
-		r.stats.round(cur, time.Since(began))
 	}
 }

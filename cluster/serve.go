@@ -141,21 +141,24 @@ func (n *Node) serveConfirm(ctx context.Context, from string, payload []byte) an
 	return answerOf(reply)
 }
 
-// servePropose takes a forwarded entry. Not leading any more, it says so; the
-// entry is never passed on.
+// servePropose takes a forwarded entry, in the term in which it was sent. Not leading
+// any more, or again, it says so; the entry is never passed on.
 func (n *Node) servePropose(ctx context.Context, raw []byte) answer {
-	if len(raw) > MaxCommand {
+	if len(raw) > MaxCommand+termRoom {
 		return answer{status: statusTooLarge}
 	}
 	envelope, err := decodeEnvelope(raw)
 	if err != nil {
 		return answer{status: statusError, payload: []byte(err.Error())}
 	}
+	if r := n.raft(); r != nil && envelope.Term != 0 && envelope.Term != r.CurrentTerm() {
+		return answer{status: statusNoLeader, payload: []byte("sent to the leader of another term")}
+	}
 	index, res, err := n.applyHere(ctx, entry{raw: raw, needs: envelope.Level})
 	switch {
 	case errors.Is(err, ErrTooNew):
 		return answer{status: statusTooNew, payload: []byte(err.Error())}
-	case errors.Is(err, ErrNoLeader):
+	case errors.Is(err, ErrNoLeader), errors.Is(err, ErrFenced): // fenced: logged in another term, so without effect
 		return answer{status: statusNoLeader, payload: []byte(err.Error())}
 	case err != nil:
 		return answer{status: statusUnknown, payload: []byte(err.Error())}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"time"
 
@@ -31,6 +32,9 @@ func readable(path string) (err error) {
 	}
 	defer func() {
 		if cause := recover(); cause != nil {
+			if _, stray := cause.(runtime.Error); stray { // it followed a broken page
+				cause = "its pages do not fit together"
+			}
 			err = damagedLog(path, cause)
 		}
 	}()

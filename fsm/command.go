@@ -105,17 +105,9 @@ func encodeSetPerm(broker string, addWrite bool) []byte {
 
 // EncodePutKV returns the command for code 100.
 func EncodePutKV(namespace, key, value string) []byte {
-	return encodePutKV(&fsmpb.PutKV{Namespace: []byte(namespace), Key: []byte(key), Value: append([]byte{}, value...)})
-}
-
-// EncodePutNullKV returns the command for code 100 without a value: the namespace
-// exists afterwards, the key does not.
-func EncodePutNullKV(namespace, key string) []byte {
-	return encodePutKV(&fsmpb.PutKV{Namespace: []byte(namespace), Key: []byte(key)})
-}
-
-func encodePutKV(m *fsmpb.PutKV) []byte {
-	return encodeCommand(&fsmpb.Command{Kind: &fsmpb.Command_PutKv{PutKv: m}})
+	return encodeCommand(&fsmpb.Command{Kind: &fsmpb.Command_PutKv{
+		PutKv: &fsmpb.PutKV{Namespace: []byte(namespace), Key: []byte(key), Value: append([]byte{}, value...)},
+	}})
 }
 
 // EncodeDeleteKV returns the command for code 102.

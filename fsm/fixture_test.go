@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"namesrv/fsm/fsmpb"
 	"namesrv/remoting/protocol"
 )
 
@@ -148,4 +149,10 @@ func mappings(list ...protocol.QueueMapping) func(*Registration) {
 // unreg names the registration's address, whatever its birth.
 func unreg(r *Registration) Unregistration {
 	return Unregistration{Cluster: r.Cluster, Broker: r.Broker, Addr: r.Addr, ID: r.ID, BirthAtMost: 1 << 60}
+}
+
+// encodePutNullKV returns the command that leaves a namespace without the key. No
+// request leads to it any more; a log may hold it.
+func encodePutNullKV(namespace, key string) []byte {
+	return encodeCommand(&fsmpb.Command{Kind: &fsmpb.Command_PutKv{PutKv: &fsmpb.PutKV{Namespace: []byte(namespace), Key: []byte(key)}}})
 }

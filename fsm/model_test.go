@@ -73,7 +73,7 @@ func modelOf(s *State) *model {
 	for ns := range s.Namespaces() {
 		m.KV[ns.Name] = maps.Collect(ns.All())
 	}
-	m.Options, m.Init, m.Restored = s.Options(), s.Initialized(), s.Restored()
+	m.Options, m.Init, m.Restored = s.Options(), s.initialized, s.Restored()
 	if u := s.upload; u != nil {
 		m.Upload = &modelUpload{ID: u.id, Size: u.size, Inflated: u.inflated, Checksum: u.checksum, Data: string(bytes.Join(u.parts, nil))}
 	}

@@ -162,7 +162,7 @@ func drawKV(t *rapid.T) step {
 	case 0:
 		return step{command: EncodeDeleteKV(ns, key), model: succeed(func(m *model) { delete(m.KV[ns], key) })}
 	case 1:
-		return step{command: EncodePutNullKV(ns, key), model: succeed(func(m *model) { m.putKV(ns, key, nil) })}
+		return step{command: encodePutNullKV(ns, key), model: succeed(func(m *model) { m.putKV(ns, key, nil) })}
 	}
 	value := drawText.Draw(t, "value")
 	return step{command: EncodePutKV(ns, key, value), model: succeed(func(m *model) { m.putKV(ns, key, &value) })}

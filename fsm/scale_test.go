@@ -1,3 +1,7 @@
+//go:build !race
+
+// Memory and time say nothing beside the race detector.
+
 package fsm
 
 import (
@@ -44,9 +48,6 @@ func heap() uint64 {
 }
 
 func TestMillionQueueEntriesStaySmall(t *testing.T) {
-	if testing.Short() || raceDetector {
-		t.Skip("builds a million entries")
-	}
 	before := heap()
 	w := fill(t, manyBrokers)
 	after := heap()

@@ -178,9 +178,6 @@ func (s *State) Namespaces() iter.Seq[*Namespace] { return s.kv.all() }
 // Options returns the cluster-wide settings.
 func (s *State) Options() Options { return s.options }
 
-// Initialized tells whether the first command of the cluster was applied.
-func (s *State) Initialized() bool { return s.initialized }
-
 // Counts are the sizes of the tables.
 type Counts struct {
 	Topics       int // topics with a route

@@ -115,12 +115,12 @@ func TestKV(t *testing.T) {
 		t.Error("an equal value changed something")
 	}
 	w.apply(EncodePutKV("n", "k2", "v; = 中"))
-	w.apply(EncodePutNullKV("n", "k2"))
+	w.apply(encodePutNullKV("n", "k2"))
 	w.apply(EncodeDeleteKV("n", "k"))
 	if ns := w.state().Namespace("n"); ns == nil || ns.Len() != 0 {
 		t.Error("the emptied namespace is gone")
 	}
-	w.apply(EncodePutNullKV("m", "k"))
+	w.apply(encodePutNullKV("m", "k"))
 	if _, ok := w.state().KV("m", "k"); ok || w.state().Namespace("m") == nil {
 		t.Error("a put without a value makes the namespace only")
 	}
@@ -157,7 +157,7 @@ func TestInitCountsOnce(t *testing.T) {
 		t.Error("changed twice")
 	}
 	s := w.state()
-	if v, _ := s.KV("n", "k"); v != "v" || s.Namespace("e") == nil || !s.Options().SupportActingMaster || !s.Initialized() {
+	if v, _ := s.KV("n", "k"); v != "v" || s.Namespace("e") == nil || !s.Options().SupportActingMaster || !s.initialized {
 		t.Errorf("value %q, options %+v", v, s.Options())
 	}
 }

@@ -182,7 +182,7 @@ func TestRestoreThroughTheLog(t *testing.T) {
 		}
 	}
 	want := modelOf(saved.state())
-	want.Options, want.Init, want.Restored = before.Options(), before.Initialized(), "r"
+	want.Options, want.Init, want.Restored = before.Options(), before.initialized, "r"
 	for key, l := range want.Lives {
 		l.Registered, l.Birth = w.index, w.index
 		want.Lives[key] = l

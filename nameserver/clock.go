@@ -98,11 +98,12 @@ func (c *Clock) Renew(member string, keys []string) (refused []string) {
 
 // Lead is cluster.Config.Lead: it runs the clock until the leadership ends.
 func (c *Clock) Lead(ctx context.Context, lead cluster.Leadership) {
-	var notifying sync.WaitGroup
-	defer notifying.Wait()
+	var beside sync.WaitGroup
+	defer beside.Wait()
 	from := lead.Node.Applied()
-	notifying.Go(func() { c.notify(ctx, from) })
-	notifying.Go(func() { c.dropUploads(ctx, lead) })
+	beside.Go(func() { c.notify(ctx, from) })
+	beside.Go(func() { c.dropUploads(ctx, lead) })
+	beside.Go(func() { c.beat(ctx) })
 	state := c.tables.State()
 	c.mu.Lock()
 	c.table, c.lives, c.saved = liveness.New(liveness.Config{}, keysOf(state)), state.LivesVersion(), state.Restored()
@@ -129,6 +130,22 @@ func (c *Clock) Lead(ctx context.Context, lead cluster.Leadership) {
 	}
 }
 
+// beat keeps the table's time until ctx ends, also while a scan waits for the others.
+func (c *Clock) beat(ctx context.Context) {
+	tick := time.NewTicker(liveness.Beat)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if t := c.current(); t != nil {
+			c.tell(liveness.Lapsed{Moved: t.Beat()}, t.Len())
+		}
+	}
+}
+
 // scan removes what has lapsed and says whether there is more to do soon.
 func (c *Clock) scan(ctx context.Context, lead cluster.Leadership) (more bool) {
 	t := c.current()
@@ -136,7 +153,7 @@ func (c *Clock) scan(ctx context.Context, lead cluster.Leadership) (more bool) {
 		return false
 	}
 	members := lead.Node.MemberIDs()
-	lapsed := t.Scan(members, c.interval)
+	lapsed := t.Scan(members)
 	c.tell(lapsed, t.Len())
 	keys := append(lapsed.Closed, lapsed.Late...)
 	if len(keys) == 0 {
@@ -161,7 +178,7 @@ func (c *Clock) scan(ctx context.Context, lead cluster.Leadership) (more bool) {
 
 func (c *Clock) tell(l liveness.Lapsed, all int) {
 	if l.Moved > 0 {
-		c.log.Warn("a scan ran late; all deadlines moved", "by", l.Moved)
+		c.log.Warn("this process stood still; all deadlines moved", "by", l.Moved)
 	}
 	if l.Held > 0 {
 		c.held.Add(uint64(l.Held))

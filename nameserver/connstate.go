@@ -18,6 +18,8 @@ type connState struct {
 	mu     sync.Mutex        // guards the fields below
 	births map[string]uint64 // 0: registers here, no birth seen yet
 	memos  map[string]memo
+
+	complaint string // what the log said of it last
 }
 
 func newConnState(applied uint64) *connState { return &connState{appliedAtAccept: applied} }
@@ -92,4 +94,13 @@ func (cs *connState) keys() iter.Seq[string] {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	return slices.Values(slices.Collect(maps.Keys(cs.births)))
+}
+
+// complains takes note of a complaint about this connection, and says whether it is another than the last.
+func (cs *connState) complains(text string) bool {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	another := cs.complaint != text
+	cs.complaint = text
+	return another
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"namesrv/remoting"
 	"namesrv/remoting/protocol"
@@ -81,10 +82,18 @@ func (s *Service) printKV() {
 				s.log.Info("kv: more keys are not printed", "namespace", ns.Name, "keys", ns.Len()-printKeys)
 				break
 			}
-			if len(v) > printValue {
-				v = v[:printValue] + "…"
-			}
-			s.log.Info("kv", "namespace", ns.Name, "key", k, "value", v)
+			s.log.Info("kv", "namespace", ns.Name, "key", k, "value", cutAt(printValue, v))
 		}
 	}
+}
+
+// cutAt shortens a text to so many bytes, never within a character.
+func cutAt(limit int, text string) string {
+	if len(text) <= limit {
+		return text
+	}
+	for limit > 0 && !utf8.RuneStart(text[limit]) {
+		limit--
+	}
+	return text[:limit] + "…"
 }

@@ -43,8 +43,7 @@ func (s *Service) register(ctx context.Context, c *remoting.Conn, req *protocol.
 	defer cancel()
 	r, err := s.newRegistering(c, req)
 	if err != nil {
-		s.registers.refused.Add(1)
-		s.log.Warn("registration refused", "connection", c.RemoteAddr(), "broker", req.ExtFields["brokerName"], "error", err)
+		s.refused(c, req, err.Error())
 		if errors.Is(err, protocol.ErrCRC) {
 			return typed(failure(err.Error()))
 		}
@@ -55,10 +54,20 @@ func (s *Service) register(ctx context.Context, c *remoting.Conn, req *protocol.
 		return failureOf(err)
 	}
 	if outcome.Refused != "" {
-		s.registers.refused.Add(1)
+		s.refused(c, req, outcome.Refused)
 		return typed(failure(outcome.Refused))
 	}
 	return s.registerAnswer(r.who, outcome.Conflict)
+}
+
+// refused counts a refusal, and writes it to the log unless the one before it on this connection was the same: a broker
+// comes again every thirty seconds.
+func (s *Service) refused(c *remoting.Conn, req *protocol.Command, remark string) {
+	s.registers.refused.Add(1)
+	f := req.ExtFields
+	if stateOf(c).complains(f["brokerName"] + " " + f["brokerAddr"] + " " + remark) {
+		s.log.Warn("registration refused", "broker", f["brokerName"], "address", f["brokerAddr"], "connection", c.RemoteAddr(), "because", remark)
+	}
 }
 
 // typed marks an answer whose code has a header class on the stock server, which
@@ -99,7 +108,7 @@ func (s *Service) registerBroker(ctx context.Context, c *remoting.Conn, r *regis
 	s.sessions.opened(key, c.ID())
 	r.conn.joined(key)
 	outcome, err := s.judge(ctx, r)
-	if r.first && !r.conn.born(key) { // nothing came of it
+	if r.first && (err != nil || outcome.Refused != "" || outcome.Conflict) { // nothing came of it
 		s.sessions.left(key, c.ID())
 		r.conn.forget(key)
 	}

@@ -9,8 +9,8 @@
 // A key lapses in two ways. At once: at least one peer saw its last connection
 // end, and no peer has one open or might have one that it has not reported yet.
 // Late: its deadline has passed. Deadlines count this process's own running
-// time as its scans see it: a scan that runs late (the process or the machine
-// stood still) moves all of them by as much.
+// time as its beats see it: one that comes late (the process or the machine stood
+// still) moves all of them by as much. So the owner calls Beat, or Scan, every Beat.
 //
 // All methods may be called from any goroutine; one mutex guards the Table and
 // is never held while calling out.

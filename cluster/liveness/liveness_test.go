@@ -12,10 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-const (
-	timeout  = 120 * time.Second
-	interval = 5 * time.Second
-)
+const timeout = 120 * time.Second
 
 var peers = []string{"p1", "p2", "p3"}
 
@@ -29,7 +26,7 @@ func keys(n int) iter.Seq[Key] {
 	}
 }
 
-// world drives a Table: reports of the given sessions every second, a scan each interval.
+// world drives a Table: reports of the given sessions every second, a scan after them.
 type world struct {
 	t      *testing.T
 	table  *Table
@@ -67,7 +64,7 @@ func (w *world) run(d time.Duration) (closed, late []string) {
 				w.report(p)
 			}
 		}
-		l := w.table.Scan(peers, interval)
+		l := w.table.Scan(peers)
 		closed, late = append(closed, l.Closed...), append(late, l.Late...)
 		for _, k := range w.table.Mark(append(l.Closed, l.Late...), peers) {
 			w.table.Sync(without(w.table, k.ID))
@@ -193,13 +190,13 @@ func TestRenewalThroughAPeerWhoseReportWasOnItsWay(t *testing.T) {
 		w.table.Renew("p2", []string{"k0"}) // it has moved to p2
 		w.report("p1")
 		w.report("p2") // made before the renewal: does not name it
-		if l := w.table.Scan(peers, interval); len(l.Closed) > 0 {
+		if l := w.table.Scan(peers); len(l.Closed) > 0 {
 			t.Fatal("removed by a report that is older than the renewal")
 		}
 		w.at["p2"]["k0"] = Open
 		w.report("p2")
 		w.report("p2")
-		if l := w.table.Scan(peers, interval); len(l.Closed) > 0 {
+		if l := w.table.Scan(peers); len(l.Closed) > 0 {
 			t.Error("removed although p2 has it open")
 		}
 	})
@@ -210,7 +207,7 @@ func TestLateScanMovesDeadlines(t *testing.T) {
 		w := newWorld(t, 1)
 		w.run(140 * time.Second)
 		time.Sleep(3 * time.Minute) // the process stood still
-		if l := w.table.Scan(peers, interval); len(l.Late) > 0 || l.Moved < 170*time.Second {
+		if l := w.table.Scan(peers); len(l.Late) > 0 || l.Moved < 170*time.Second {
 			t.Errorf("%+v: removed for a silence in which nobody could be heard", l)
 		}
 	})
@@ -333,8 +330,37 @@ func TestStoppedLeaderStillKnowsItsPeers(t *testing.T) {
 		w.at["p2"]["k0"], w.at["p1"]["k0"] = Open, Closed
 		w.run(3 * time.Second)
 		time.Sleep(time.Minute) // this process stood still
-		if l := w.table.Scan(peers, interval); slices.Contains(l.Closed, "k0") {
+		if l := w.table.Scan(peers); slices.Contains(l.Closed, "k0") {
 			t.Error("removed since the others, who have it open, seemed to be gone")
 		}
 	})
+}
+
+// TestStopOfAFewSecondsMovesDeadlines promises that a broker with a short timeout outlives every stop of the leader's
+// process: nobody could be heard meanwhile, and what was sent is read only after it.
+func TestStopOfAFewSecondsMovesDeadlines(t *testing.T) {
+	for _, stop := range []time.Duration{3 * time.Second, 5 * time.Second, 9 * time.Second, 11 * time.Second, time.Minute} {
+		t.Run(stop.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const short = 4 * time.Second
+				table := New(Config{Grace: time.Second}, slices.Values([]Key{{ID: "k", Registered: 1, Timeout: short}}))
+				for range 20 {
+					time.Sleep(time.Second)
+					table.Renew("p1", []string{"k"})
+					if l := table.Scan(peers); len(l.Late) > 0 {
+						t.Fatal("late although it is heard every second")
+					}
+				}
+				time.Sleep(stop)
+				l := table.Scan(peers)
+				if marked := table.Mark([]string{"k"}, peers); len(l.Late)+len(marked) > 0 {
+					t.Error("judged for a silence in which nobody could be heard")
+				}
+				time.Sleep(2 * short)
+				if marked := table.Mark([]string{"k"}, peers); len(marked) != 1 {
+					t.Error("never judged")
+				}
+			})
+		})
+	}
 }

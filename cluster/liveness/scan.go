@@ -7,31 +7,47 @@ import (
 
 // Lapsed is what a scan found.
 type Lapsed struct {
-	Closed []string // go at once
-	Late   []string // deadline passed
-	Held   int      // late keys that were given one timeout more, since too many lapsed together
-	Moved  time.Duration
+	Closed []string      // go at once
+	Late   []string      // deadline passed
+	Held   int           // late keys that were given one timeout more, since too many lapsed together
+	Moved  time.Duration // as with Beat
 }
 
-// Scan is to be called every interval, and may be called more often. members
-// are those of the newest configuration. A scan that runs more than one interval
-// late moves every deadline by the delay: nobody could have been heard meanwhile.
-func (t *Table) Scan(members []string, interval time.Duration) Lapsed {
+// Beat is how often Beat or Scan is to be called: what happens in a longer silence of both
+// is that this process stands still.
+const Beat = time.Second
+
+// Beat takes note that this process runs. When it did not for more than a Beat it moves
+// every deadline by as much, which it returns: nobody could be heard meanwhile.
+func (t *Table) Beat() (moved time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.beatLocked(time.Now())
+}
+
+func (t *Table) beatLocked(now time.Time) (moved time.Duration) {
+	late := now.Sub(t.lastBeat) - Beat
+	t.lastBeat = now
+	if late <= Beat {
+		return 0
+	}
+	for _, e := range t.entries {
+		e.deadline = e.deadline.Add(late)
+	}
+	t.began = t.began.Add(late)
+	for _, p := range t.peers {
+		p.at = p.at.Add(late)
+	}
+	return late
+}
+
+// Scan finds what has lapsed; it is a Beat too. members are those of the newest
+// configuration.
+func (t *Table) Scan(members []string) Lapsed {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := time.Now()
-	var l Lapsed
-	if delay := now.Sub(t.lastScan) - interval; delay > interval {
-		l.Moved = delay
-		for _, e := range t.entries {
-			e.deadline = e.deadline.Add(delay)
-		}
-		t.began = t.began.Add(delay)
-		for _, p := range t.peers {
-			p.at = p.at.Add(delay)
-		}
-	}
-	t.lastScan = now
+	l := Lapsed{Moved: t.beatLocked(now)}
 	for id, e := range t.entries {
 		switch {
 		case e.expiring:

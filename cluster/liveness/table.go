@@ -43,7 +43,7 @@ type Table struct {
 
 	mu       sync.Mutex // guards the fields below
 	began    time.Time
-	lastScan time.Time
+	lastBeat time.Time
 	entries  map[string]*entry
 	peers    map[string]*peer
 }
@@ -67,7 +67,7 @@ const reportsToTrust = 2
 // and the grace.
 func New(cfg Config, keys iter.Seq[Key]) *Table {
 	now := time.Now()
-	t := &Table{cfg: cfg.withDefaults(), began: now, lastScan: now, entries: make(map[string]*entry), peers: make(map[string]*peer)}
+	t := &Table{cfg: cfg.withDefaults(), began: now, lastBeat: now, entries: make(map[string]*entry), peers: make(map[string]*peer)}
 	for k := range keys {
 		t.entries[k.ID] = &entry{registered: k.Registered, timeout: k.Timeout, deadline: now.Add(k.Timeout + t.cfg.Grace)}
 	}
