@@ -69,7 +69,7 @@ func TestTopicsAndBrokersCarryEveryName(t *testing.T) {
 func TestMembersAndStatus(t *testing.T) {
 	f := serve(t, nil)
 	client := f.client(t, "")
-	f.cluster.members = []Member{{ID: "n1", Member: "n1-3f9c", Peer: "a:9875", Voter: true, Leader: true, LastIndex: 7, Version: "1"}}
+	f.cluster.members = []Member{{ID: "n1", Member: "n1-3f9c", Peer: "a:9875", Voter: true, Leader: true, Reachable: true, LastIndex: 7, Version: "1"}}
 	members, err := client.Members(t.Context())
 	if err != nil {
 		t.Fatalf("Members: %v", err)

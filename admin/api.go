@@ -90,8 +90,8 @@ type Member struct {
 	Voter     bool   `json:"voter"`      // counts for majorities
 	Leader    bool   `json:"leader"`     // leads at the moment
 	Reachable bool   `json:"reachable"`  // was heard by the leader lately
-	LastIndex uint64 `json:"last_index"` // its newest log entry, as far as known
-	Lag       uint64 `json:"lag"`        // entries it is behind the leader
+	LastIndex uint64 `json:"last_index"` // its newest log entry; 0 here and null in JSON where it cannot be reached
+	Lag       uint64 `json:"lag"`        // entries it is behind the furthest; the same
 	Version   string `json:"version"`    // of its program, "" while unknown
 }
 

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -75,11 +77,7 @@ func (h *handler) setSettings(r *http.Request) (any, error) {
 	if len(changes) == 0 {
 		return nil, failure(KindBadRequest, "the body names no setting")
 	}
-	names := make([]string, 0, len(changes))
-	for name := range changes {
-		names = append(names, name)
-	}
-	note(r, "settings", sorted(names))
+	note(r, "settings", strings.Join(slices.Sorted(maps.Keys(changes)), ","))
 	return nil, h.Tables.SetSettings(r.Context(), changes)
 }
 
@@ -186,9 +184,9 @@ func (c *Client) SaveSnapshot(ctx context.Context) (Snapshot, error) {
 		return Snapshot{}, err
 	}
 	defer answer.Body.Close()
-	data, err := io.ReadAll(io.LimitReader(answer.Body, maxSnapshot))
+	data, err := c.readUpTo(ctx, answer, maxSnapshot)
 	if err != nil {
-		return Snapshot{}, c.unreachable(ctx, err)
+		return Snapshot{}, err
 	}
 	if answer.StatusCode != http.StatusOK {
 		return Snapshot{}, c.answeredError(answer.StatusCode, data)

@@ -23,14 +23,18 @@ type ClientConfig struct {
 	// RootCAs are what the certificate behind an https URL is checked by; nil means
 	// those of the system.
 	RootCAs *x509.CertPool
+	// Unconfirmed is called for each answer that comes from the last known state of the
+	// peer, for want of a leader, and may be old; nil ignores it.
+	Unconfirmed func()
 }
 
 // Client calls the API of one peer. Its errors are *Error when the server
 // answered; see there for errors.Is. Every call waits as long as its context says.
 type Client struct {
-	base  string // without a trailing slash
-	token string
-	http  *http.Client
+	base        string // without a trailing slash
+	token       string
+	unconfirmed func()
+	http        *http.Client
 }
 
 // continueTimeout is how long a client waits to be asked for a large body before it
@@ -44,8 +48,9 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 		return nil, err
 	}
 	return &Client{
-		base:  base,
-		token: cfg.Token,
+		base:        base,
+		token:       cfg.Token,
+		unconfirmed: cfg.Unconfirmed,
 		http: &http.Client{
 			Transport: &http.Transport{Proxy: nil, DisableKeepAlives: true, ExpectContinueTimeout: continueTimeout, TLSClientConfig: &tls.Config{RootCAs: cfg.RootCAs, MinVersion: tls.VersionTLS12}},
 			// A redirect would take the token elsewhere.
@@ -55,14 +60,15 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 }
 
 func baseURL(given string) (string, error) {
+	base := given
 	if !strings.Contains(given, "://") {
-		given = "http://" + given
+		base = "http://" + given
 	}
-	u, err := url.Parse(given)
+	u, err := url.Parse(base)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || u.RawQuery != "" || u.Fragment != "" {
 		return "", fmt.Errorf("%q is no URL of the form http://HOST:PORT", given)
 	}
-	return strings.TrimSuffix(given, "/"), nil
+	return strings.TrimSuffix(base, "/"), nil
 }
 
 // Members lists the peers of the group.

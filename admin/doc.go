@@ -17,6 +17,9 @@
 // {"error": text, "kind": word}; the kinds are the constants of type Kind. To change
 // or remove what does not exist is one, of kind not_found.
 //
+// A read that no leader confirmed is answered from the last state that the peer knew,
+// with the header Namesrv-Unconfirmed: true.
+//
 //	GET    /v1/members                    the peers of the group
 //	POST   /v1/members                    {"id", "address", "replace"}: a peer joins
 //	DELETE /v1/members/{id}?force=        a member is removed

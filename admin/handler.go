@@ -30,7 +30,10 @@ type Config struct {
 	Tables   Tables
 	Gatherer prometheus.Gatherer // what /metrics shows
 	Token    string              // asked for under /v1; "" asks for none
-	Timeout  time.Duration       // for each call of the API; 0 means 5 s. Changes of the members and snapshots get more
+	// Reading makes the context of a read of the tables, which calls unconfirmed when the answer is
+	// from the last known state, for want of a leader; nil where that never is.
+	Reading func(ctx context.Context, unconfirmed func()) context.Context
+	Timeout time.Duration // for each call of the API; 0 means 5 s. Changes of the members and snapshots get more
 	// Resolve finds the addresses of a host name; nil asks the system.
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
 	Logger  hclog.Logger // nil means none; changes are logged under the name "audit"
@@ -51,8 +54,11 @@ func NewHandler(cfg Config) http.Handler {
 	if cfg.Logger == nil {
 		cfg.Logger = hclog.NewNullLogger()
 	}
+	if cfg.Reading == nil {
+		cfg.Reading = func(ctx context.Context, _ func()) context.Context { return ctx }
+	}
 	if cfg.Resolve == nil {
-		cfg.Resolve = lookUp
+		cfg.Resolve = systemLookUp
 	}
 	h := &handler{Config: cfg, audit: cfg.Logger.Named("audit")}
 
@@ -68,26 +74,26 @@ func NewHandler(cfg Config) http.Handler {
 // api is everything under /v1.
 func (h *handler) api() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /v1/members", h.read(h.members))
+	mux.Handle("GET /v1/members", h.readShared(h.members))
 	mux.Handle("POST /v1/members", h.changeWithin(memberTimeout, "join", h.join))
 	mux.Handle("DELETE /v1/members/{id}", h.changeWithin(memberTimeout, "remove member", h.remove))
 	mux.Handle("POST /v1/leader", h.changeWithin(memberTimeout, "transfer leadership", h.transfer))
 	mux.Handle("GET /v1/health", h.read(h.health))
 	mux.Handle("GET /v1/status", h.read(h.status))
 	mux.Handle("GET /v1/kv", h.read(h.allKV))
-	mux.Handle("GET /v1/config", h.read(h.settings))
+	mux.Handle("GET /v1/config", h.readShared(h.settings))
 	mux.Handle("PATCH /v1/config", h.change("set config", h.setSettings))
 	mux.HandleFunc("GET /v1/snapshot", h.saveSnapshot)
 	mux.HandleFunc("PUT /v1/snapshot", h.restoreSnapshot)
 	mux.Handle("GET /v1/snapshot/restore", h.read(h.restoreState))
-	mux.Handle("GET /v1/kv/{ns}", h.read(h.listKV))
-	mux.Handle("GET /v1/kv/{ns}/{key}", h.read(h.getKV))
+	mux.Handle("GET /v1/kv/{ns}", h.readShared(h.listKV))
+	mux.Handle("GET /v1/kv/{ns}/{key}", h.readShared(h.getKV))
 	mux.Handle("PUT /v1/kv/{ns}/{key}", h.change("put kv", h.putKV))
 	mux.Handle("DELETE /v1/kv/{ns}/{key}", h.change("delete kv", h.deleteKV))
-	mux.Handle("GET /v1/topics", h.read(h.topics))
-	mux.Handle("GET /v1/topics/{topic}/route", h.read(h.route))
+	mux.Handle("GET /v1/topics", h.readShared(h.topics))
+	mux.Handle("GET /v1/topics/{topic}/route", h.readShared(h.route))
 	mux.Handle("DELETE /v1/topics/{topic}", h.change("delete topic", h.deleteTopic))
-	mux.Handle("GET /v1/brokers", h.read(h.brokers))
+	mux.Handle("GET /v1/brokers", h.readShared(h.brokers))
 	mux.Handle("POST /v1/brokers/{name}/wipe-write", h.change("wipe write permission", h.wipeWrite))
 	mux.Handle("POST /v1/brokers/{name}/add-write", h.change("add write permission", h.addWrite))
 	mux.HandleFunc("/v1/", func(w http.ResponseWriter, r *http.Request) {

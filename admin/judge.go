@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 )
 
 // lagLimit is how many log entries a member may be behind before that is called
@@ -75,7 +76,7 @@ func judge(status Status, members []Member) Health {
 	}
 	if len(versions) > 1 {
 		slices.Sort(versions)
-		h.warn("the peers run different versions: %s", joined(versions))
+		h.warn("the peers run different versions: %s", strings.Join(versions, ", "))
 	}
 	return h
 }

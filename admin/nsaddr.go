@@ -1,11 +1,14 @@
 package admin
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -66,44 +69,59 @@ func (h *handler) resolved(ctx context.Context, addresses []string) []string {
 	return out
 }
 
-// resolve returns "" for what does not resolve. Of several addresses it takes the
-// smallest of IPv4, which every client understands, so that answers stay the same.
+// resolve returns "" for what does not resolve.
 func (h *handler) resolve(ctx context.Context, address string) string {
-	host, port, err := net.SplitHostPort(address)
+	told, err := Told(ctx, h.Resolve, address)
 	if err != nil {
-		return ""
-	}
-	if ip, err := netip.ParseAddr(host); err == nil {
-		return net.JoinHostPort(ip.Unmap().String(), port)
-	}
-	ips, err := h.Resolve(ctx, host)
-	if err != nil || len(ips) == 0 {
 		h.Logger.Warn("the name of a member does not resolve: left out of the address list", "address", address, "error", err)
 		return ""
 	}
-	for i := range ips {
-		ips[i] = ips[i].Unmap()
+	return told.String()
+}
+
+// Told is what the address server tells clients for a HOST:PORT. Of several addresses it
+// takes one that leads away from this machine, and of these the smallest of IPv4, which
+// every client understands, so that answers stay the same. A nil lookUp asks the system.
+func Told(ctx context.Context, lookUp func(ctx context.Context, host string) ([]netip.Addr, error), address string) (netip.AddrPort, error) {
+	host, service, err := net.SplitHostPort(address)
+	if err != nil {
+		return netip.AddrPort{}, err
 	}
-	slices.SortFunc(ips, func(a, b netip.Addr) int { // IPv4 first
-		if a.Is4() != b.Is4() {
-			if a.Is4() {
-				return -1
-			}
-			return 1
-		}
-		return a.Compare(b)
+	port, err := strconv.ParseUint(service, 10, 16)
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return netip.AddrPortFrom(ip.Unmap(), uint16(port)), nil
+	}
+	if lookUp == nil {
+		lookUp = systemLookUp
+	}
+	ips, err := lookUp(ctx, host)
+	if err == nil && len(ips) == 0 {
+		err = errors.New("no address")
+	}
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	best := slices.MinFunc(ips, func(a, b netip.Addr) int {
+		a, b = a.Unmap(), b.Unmap()
+		return cmp.Or(compareBool(a.IsLoopback(), b.IsLoopback()), compareBool(b.Is4(), a.Is4()), a.Compare(b))
 	})
-	return net.JoinHostPort(ips[0].String(), port)
+	return netip.AddrPortFrom(best.Unmap(), uint16(port)), nil
 }
 
-func lookUp(ctx context.Context, host string) ([]netip.Addr, error) {
+// compareBool orders false before true.
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+func systemLookUp(ctx context.Context, host string) ([]netip.Addr, error) {
 	return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
-}
-
-func joined(texts []string) string { return strings.Join(texts, ", ") }
-
-// sorted joins names for the log.
-func sorted(names []string) string {
-	slices.Sort(names)
-	return strings.Join(names, ",")
 }

@@ -101,6 +101,9 @@ func (c *Client) send(ctx context.Context, req request) (*http.Response, error) 
 	if err != nil {
 		return nil, c.unreachable(ctx, err)
 	}
+	if c.unconfirmed != nil && answer.Header.Get(headerUnconfirmed) != "" {
+		c.unconfirmed()
+	}
 	return answer, nil
 }
 
@@ -110,11 +113,23 @@ func (c *Client) do(ctx context.Context, req request) (status int, text []byte, 
 		return 0, nil, err
 	}
 	defer answer.Body.Close()
-	text, err = io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
+	text, err = c.readUpTo(ctx, answer, maxAnswer)
 	if err != nil {
-		return 0, nil, c.unreachable(ctx, err)
+		return 0, nil, err
 	}
 	return answer.StatusCode, text, nil
+}
+
+// readUpTo reads an answer that has limit bytes at most.
+func (c *Client) readUpTo(ctx context.Context, answer *http.Response, limit int64) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(answer.Body, limit+1))
+	switch {
+	case err != nil:
+		return nil, c.unreachable(ctx, err)
+	case int64(len(text)) > limit:
+		return nil, fmt.Errorf("%s answered more than %d bytes: is this the HTTP port of a namesrv?", c.base, limit)
+	}
+	return text, nil
 }
 
 // unreachable keeps the end of a context apart from a broken connection.

@@ -21,7 +21,7 @@ func (e notTaken) Unwrap() []error { return []error{e.error, ErrNotTaken} }
 type upload struct {
 	size int64
 
-	mu    sync.Mutex
+	mu    sync.Mutex // guards the fields below
 	left  *bytes.Reader
 	ended bool
 }

@@ -88,9 +88,21 @@ func (s *Service) readConfirmed(ctx context.Context, heard ...string) (view, err
 	}
 	if errors.Is(err, cluster.ErrNoLeader) && !s.cfg.RefuseWithoutLeader && s.group.EverConfirmed() {
 		s.unconfirmed.Add(1)
+		if told, ok := ctx.Value(unconfirmedKey{}).(func()); ok {
+			told()
+		}
 		return view{State: s.tables.State()}, nil
 	}
 	return view{}, err
+}
+
+// unconfirmedKey is where a context keeps what is called when an answer is old.
+type unconfirmedKey struct{}
+
+// WithUnconfirmed returns a context for reads of a Service, which call told when they
+// answer from the last known state for want of a leader.
+func WithUnconfirmed(ctx context.Context, told func()) context.Context {
+	return context.WithValue(ctx, unconfirmedKey{}, told)
 }
 
 // absent makes sure before something is called absent: "no such thing" is a

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -22,53 +22,90 @@ const (
 	remarkBlackList     = "Can not update config in black list."
 )
 
+// SaveSettings keeps changes of a peer's own settings for its next start, and
+// returns how to take that back. After an error nothing is kept.
+type SaveSettings func(changes map[string]string) (undo func() error, err error)
+
 // liveSettings are this peer's settings; those of the whole cluster are laid over
-// them from the tables.
+// them from the tables. Readers wait for nothing, however long a disk or the group
+// takes over a change.
 type liveSettings struct {
-	save func(text []byte) error // keeps the settings for the next start; may be nil
-
-	waitForService atomic.Int64 // nanoseconds after the start; read by every route query
-
-	mu      sync.Mutex // guards current; held while saving, so that the newest is saved last
-	current settings.Settings
+	save  SaveSettings  // may be nil
+	turn  chan struct{} // holds a token while a change is made, so that the newest is saved last
+	force atomic.Pointer[inForce]
 }
 
-func newLiveSettings(first settings.Settings, save func([]byte) error) *liveSettings {
-	l := &liveSettings{save: save}
-	l.setLocked(first)
+// inForce is what holds at one moment. It never changes.
+type inForce struct {
+	settings.Settings
+	waitForService time.Duration // after the start; kept here since every route query reads it
+}
+
+func newLiveSettings(first settings.Settings, save SaveSettings) *liveSettings {
+	l := &liveSettings{save: save, turn: make(chan struct{}, 1)}
+	l.put(first)
 	return l
 }
 
-func (l *liveSettings) setLocked(s settings.Settings) {
-	l.current = s
-	l.waitForService.Store(0)
+func (l *liveSettings) put(s settings.Settings) {
+	next := &inForce{Settings: s}
 	if s.NeedWaitForService() {
-		l.waitForService.Store(int64(s.WaitForService()))
+		next.waitForService = s.WaitForService()
 	}
+	l.force.Store(next)
 }
 
-func (l *liveSettings) get() settings.Settings {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.current
-}
+func (l *liveSettings) get() settings.Settings { return l.force.Load().Settings }
 
 // IdleTimeout is how long a connection that is made now may be silent.
 func (s *Service) IdleTimeout() time.Duration { return s.settings.get().IdleTimeout() }
 
-// change applies and saves changes. A value that could not work changes nothing.
-func (l *liveSettings) change(changes map[string]string, options fsm.Options) (warnings []string, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	next, warnings, err := l.current.With(changes)
+// change makes changes hold: all or, after an error, none. Those of this peer are
+// saved first, since a disk refuses more often than the group does, and that can be
+// taken back, which an entry of the log cannot. share is to make those of the whole
+// cluster hold; only then the others do. One change is made at a time.
+func (l *liveSettings) change(ctx context.Context, changes map[string]string, share func() error) (warnings []string, err error) {
+	select {
+	case l.turn <- struct{}{}:
+		defer func() { <-l.turn }()
+	case <-ctx.Done():
+		return nil, fmt.Errorf("another change of settings is not yet saved, and nothing was changed: try again: %w", ctx.Err())
+	}
+	next, warnings, err := l.get().With(changes)
 	if err != nil {
 		return warnings, err
 	}
-	l.setLocked(next)
-	if l.save == nil {
-		return warnings, nil
+	_, own := settings.Apart(settings.Accepted(changes))
+	undo, err := l.keep(own)
+	if err != nil {
+		return warnings, fmt.Errorf("nothing was changed: %w", err)
 	}
-	return warnings, l.save(withOptions(next, options).RenderAll())
+	if err := share(); err != nil {
+		return warnings, takenBack(err, own, undo)
+	}
+	l.put(next)
+	return warnings, nil
+}
+
+// keep saves changes, if there are any and somewhere to save them.
+func (l *liveSettings) keep(own map[string]string) (undo func() error, err error) {
+	if len(own) == 0 || l.save == nil {
+		return func() error { return nil }, nil
+	}
+	return l.save(own)
+}
+
+// takenBack takes back what was saved of this peer's settings after those of the
+// cluster failed with err, and says what became of them.
+func takenBack(err error, own map[string]string, undo func() error) error {
+	if len(own) == 0 {
+		return err
+	}
+	names := strings.Join(slices.Sorted(maps.Keys(own)), ", ")
+	if uerr := undo(); uerr != nil {
+		return fmt.Errorf("%w; %s did not change, but will at the next start of this peer, since the file could not be put back: %w", err, names, uerr)
+	}
+	return fmt.Errorf("%w; %s did not change", err, names)
 }
 
 // withOptions lays the cluster's settings over a peer's.
@@ -116,28 +153,32 @@ func (s *Service) updateConfig(ctx context.Context, c *remoting.Conn, req *proto
 	return answerResult(fsm.Result{}, err)
 }
 
-// UpdateConfig changes settings: all of them or, when one could not work, none.
-// Names that nobody knows are passed over, as on the stock server; only those of
-// the configuration file are kept and shown.
+// UpdateConfig changes settings: all of them or, when one could not work, could not
+// be saved or was not taken by the group, none. Only when nobody can say whether the
+// group took those of the whole cluster (cluster.ErrUnknownOutcome) those may hold all
+// the same; those of this peer do not. Names that nobody knows are passed over, as on
+// the stock server; only those of the configuration file are kept and shown.
 func (s *Service) UpdateConfig(ctx context.Context, changes map[string]string) error {
 	changes = maps.Clone(changes)
-	if _, _, err := s.settings.get().With(changes); err != nil {
-		return err
-	}
 	maps.DeleteFunc(changes, func(name, _ string) bool { _, known := settings.Lookup(name); return !known })
-	shared, own := settings.Apart(changes)
-	if len(shared) > 0 {
-		holds := func(st *fsm.State) bool { return optionsHold(st.Options(), shared) }
-		if v, err := s.readConfirmed(ctx); err != nil || !v.confirmed || !holds(v.State) {
-			if _, err := s.change(ctx, fsm.EncodeSetOptions(shared), holds); err != nil {
-				return err
-			}
-		}
-	}
-	warnings, err := s.settings.change(own, s.tables.State().Options())
+	shared, _ := settings.Apart(changes)
+	warnings, err := s.settings.change(ctx, changes, func() error { return s.share(ctx, shared) })
 	for _, w := range warnings {
 		s.log.Warn(w)
 	}
+	return err
+}
+
+// share makes settings of the whole cluster hold, through the log if they do not.
+func (s *Service) share(ctx context.Context, shared map[string]string) error {
+	if len(shared) == 0 {
+		return nil
+	}
+	holds := func(st *fsm.State) bool { return optionsHold(st.Options(), shared) }
+	if v, err := s.readConfirmed(ctx); err == nil && v.confirmed && holds(v.State) {
+		return nil
+	}
+	_, err := s.change(ctx, fsm.EncodeSetOptions(shared), holds)
 	return err
 }
 
@@ -158,6 +199,6 @@ func optionsHold(o fsm.Options, changes map[string]string) bool {
 // waiting says whether route queries are refused since the server has not run
 // for the time that needWaitForService asks for.
 func (s *Service) waiting() bool {
-	wait := time.Duration(s.settings.waitForService.Load())
+	wait := s.settings.force.Load().waitForService
 	return wait > 0 && time.Since(s.started) < wait
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"namesrv/internal/properties"
 	"namesrv/internal/settings"
 )
 
@@ -26,10 +25,7 @@ func (s *Service) Settings(ctx context.Context) ([]Setting, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := properties.Parse(withOptions(s.settings.get(), v.Options()).Render())
-	if err != nil {
-		return nil, err
-	}
+	all := withOptions(s.settings.get(), v.Options()).Shown()
 	list := make([]Setting, 0, len(all))
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		list = append(list, s.settingOf(name, all[name]))

@@ -123,7 +123,7 @@ func (r *rig) serve(t testing.TB) {
 	pools := Pools{Routes: remoting.NewPool("routes", 64, 1000), Default: remoting.NewPool("default", 64, 1000)}
 	server := remoting.NewServer(remoting.ServerConfig{
 		Processors: r.service.Processors(pools), Default: r.service.Default(pools),
-		OnAccept: r.service.OnAccept, OnEvent: r.service.OnEvent,
+		OnAccept: r.service.OnAccept, OnEvent: r.service.OnEvent, Idle: r.service.IdleTimeout,
 	})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

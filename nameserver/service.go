@@ -36,9 +36,9 @@ type Config struct {
 	RefuseWithoutLeader bool
 	// Settings are those in force at the start.
 	Settings settings.Settings
-	// SaveSettings keeps all settings, as properties, for the next start; nil
-	// where they have no file.
-	SaveSettings func(text []byte) error
+	// SaveSettings keeps what is changed of this peer's own settings for the next
+	// start; nil where they have no file.
+	SaveSettings SaveSettings
 	// Overruled says why what SaveSettings has kept of a setting does not decide it
 	// at the next start, "" where it does; nil where it does for all.
 	Overruled func(name string) string

@@ -89,15 +89,16 @@ func (s *Server) isRefusing() bool {
 	return s.refusing
 }
 
-// accept starts the goroutine of a new connection, which Close and Shutdown wait for.
+// accept starts the goroutine of a new connection, which Close and Shutdown wait for. The callbacks that newConn asks
+// are asked without the lock: whatever they wait for, requests and connections that are there do not.
 func (s *Server) accept(nc net.Conn) {
+	c := newConn(s, nc)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stopping {
 		_ = nc.Close()
 		return
 	}
-	c := newConn(s, nc)
 	s.conns[c] = struct{}{}
 	s.serving.Go(c.serve)
 }

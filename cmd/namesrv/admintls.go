@@ -2,13 +2,13 @@ package main
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"net"
-	"os"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+
+	"namesrv/remoting/gate"
 )
 
 // listenAdmin opens the HTTP port, with TLS when a certificate was given for it.
@@ -16,16 +16,16 @@ import (
 func listenAdmin(cfg *serverConfig) (net.Listener, error) {
 	var conf *tls.Config
 	if cfg.AdminCert != "" {
-		pair, err := tls.LoadX509KeyPair(cfg.AdminCert, cfg.AdminKey)
+		pair, err := gate.Identity{CertFile: cfg.AdminCert, KeyFile: cfg.AdminKey}.Load()
 		if err != nil {
 			return nil, fmt.Errorf("--admin-cert and --admin-key: %w", err)
 		}
 		warnOfEnd(cfg.Logger, "--admin-cert", pair, time.Now())
 		conf = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, NextProtos: []string{"http/1.1"}}
 	}
-	l, err := net.Listen("tcp", cfg.AdminListen.String())
+	l, err := listen("--admin-listen", cfg.AdminListen)
 	if err != nil {
-		return nil, bindError("--admin-listen", cfg.AdminListen, err)
+		return nil, err
 	}
 	if conf != nil {
 		l = tls.NewListener(l, conf)
@@ -42,17 +42,4 @@ func warnOfEnd(log hclog.Logger, flag string, pair tls.Certificate, now time.Tim
 	if end := pair.Leaf.NotAfter; end.Sub(now) < endsSoon {
 		log.Warn("a certificate ends soon: replace the file and start this peer again", "flag", flag, "ends", end.Format(time.DateOnly))
 	}
-}
-
-// certPool reads certificates that others are checked by. flag names the file.
-func certPool(flag, file string) (*x509.CertPool, error) {
-	pem, err := os.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", flag, err)
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("%s: %s holds no certificate", flag, file)
-	}
-	return pool, nil
 }

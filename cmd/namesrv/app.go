@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -16,7 +15,8 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		Usage:   "a RocketMQ name server whose peers form one Raft group",
 		Version: programVersion(),
 		Description: "A server without any flag is complete: it serves clients and brokers on port 9876 and keeps its state.\n" +
-			"Every command that prints data takes -o json; errors are one line on standard error.\n\n" +
+			"Every command that prints data takes -o json; errors are one line on standard error.\n" +
+			"What is read while no leader can be reached is the last state that the peer knew; one line on standard error says so.\n\n" +
 			exitCodeText() + "\n\nExamples:\n  namesrv server\n  namesrv cluster members",
 		Commands: []*cli.Command{
 			serverCommand(), clusterCommand(), kvCommand(), topicCommand(), brokerCommand(), configCommand(),
@@ -63,17 +63,10 @@ func helpOrUnknown(c *cli.Context) error {
 	if !c.Args().Present() {
 		return cli.ShowSubcommandHelp(c)
 	}
-	return usagef(c, "unknown command %q%s", c.Args().First(), similarTo(c.Args().First(), c.Command.Subcommands))
-}
-
-// similarTo names the command that was perhaps meant, of those that are shown.
-func similarTo(name string, commands []*cli.Command) string {
-	shown := slices.DeleteFunc(slices.Clone(commands), func(command *cli.Command) bool { return command.Hidden })
-	similar := cli.SuggestCommand(shown, name)
-	if similar == "" {
-		return ""
+	if asked := c.Args().Slice(); helpCommand().HasName(asked[0]) {
+		return showHelp(c, append(strings.Fields(c.Command.HelpName)[1:], asked[1:]...)) // HelpName begins with the program's
 	}
-	return "; " + strings.ToLower(strings.TrimSuffix(similar, "?"))
+	return usagef(c, "unknown command %q%s", c.Args().First(), similarTo(c.Args().First(), c.Command.Subcommands))
 }
 
 // argValue is the only argument that may be empty.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
@@ -44,6 +45,7 @@ type backup struct {
 	Size   int // bytes of the file
 	tables []byte
 	counts fsm.Counts
+	keys   int // of all namespaces
 	digest string
 }
 
@@ -76,22 +78,31 @@ func (b *backup) check() error {
 	}
 	var err error
 	b.counts = m.State().Counts()
+	for namespace := range m.State().Namespaces() {
+		b.keys += namespace.Len()
+	}
 	b.digest, err = m.State().Digest()
 	return err
 }
 
 // readBackup reads a file and checks all of it.
 func readBackup(path string) (*backup, error) {
-	found, err := os.Stat(path)
+	opened, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	if found.Size() > maxBackup {
-		return nil, fmt.Errorf("%s: %w: it has %d bytes, a backup at most %d", path, errNoBackup, found.Size(), maxBackup)
-	}
-	file, err := os.ReadFile(path)
-	if err != nil {
+	defer opened.Close()
+	r := bufio.NewReader(opened)
+	begin, err := r.Peek(len(backupMagic))
+	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
+	}
+	if string(begin) != backupMagic { // before a GiB of something else is read
+		return nil, fmt.Errorf("%s: %w", path, errOtherFile)
+	}
+	file, err := readUpTo(r, maxBackup)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", path, errNoBackup, err)
 	}
 	b, err := parseBackup(file)
 	if err != nil {
@@ -100,11 +111,13 @@ func readBackup(path string) (*backup, error) {
 	return b, nil
 }
 
+var errOtherFile = fmt.Errorf("%w: it does not begin as one that namesrv snapshot save wrote", errNoBackup)
+
 func parseBackup(file []byte) (*backup, error) {
 	r := bytes.NewReader(file)
 	head := make([]byte, len(backupMagic)+8)
 	if _, err := io.ReadFull(r, head); err != nil || string(head[:len(backupMagic)]) != backupMagic {
-		return nil, fmt.Errorf("%w: it does not begin as one that namesrv snapshot save wrote", errNoBackup)
+		return nil, errOtherFile
 	}
 	rest := head[len(backupMagic):]
 	switch version := binary.BigEndian.Uint32(rest); {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 
 	"namesrv/admin"
 	"namesrv/nameserver"
@@ -23,7 +22,7 @@ func (v *tablesView) Settings(ctx context.Context) ([]admin.Setting, error) {
 }
 
 func (v *tablesView) SetSettings(ctx context.Context, changes map[string]string) error {
-	return translateRefused(v.service.SetSettings(ctx, changes))
+	return translate(v.service.SetSettings(ctx, changes))
 }
 
 func (v *tablesView) SaveSnapshot(ctx context.Context) (admin.Snapshot, error) {
@@ -37,17 +36,10 @@ func (v *tablesView) SaveSnapshot(ctx context.Context) (admin.Snapshot, error) {
 
 func (v *tablesView) RestoreSnapshot(ctx context.Context, id string, data []byte) (int, error) {
 	addresses, err := v.service.Restore(ctx, id, data)
-	return addresses, translateRefused(err)
+	return addresses, translate(err)
 }
 
 func (v *tablesView) RestoreState(ctx context.Context) (admin.RestoreState, error) {
 	state, err := v.service.RestoreState(ctx)
 	return admin.RestoreState(state), translate(err)
-}
-
-func translateRefused(err error) error {
-	if errors.Is(err, nameserver.ErrRefused) {
-		return &admin.Error{Kind: admin.KindRefused, Message: err.Error()}
-	}
-	return translate(err)
 }

@@ -63,7 +63,9 @@ func changePermission(change permissionChange) cli.ActionFunc {
 				return hint(err, "namesrv broker list")
 			}
 			changed := map[string]any{"broker": args[0], "count": count}
-			return show(c, changed, func(w io.Writer) { fmt.Fprintf(w, "changed %d topics of %s\n", count, cell(args[0])) })
+			return show(c, changed, func(w io.Writer) {
+				fmt.Fprintf(w, "changed %s of %s\n", quantity(count, "topic", "topics"), cell(args[0]))
+			})
 		})
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
@@ -16,6 +15,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"namesrv/remoting/gate"
 )
 
 // clockSkew is how far back certificates begin: clocks of machines differ.
@@ -59,24 +60,33 @@ var (
 	clientUse = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
 )
 
+// certificateRequest is a certificate to be made.
+type certificateRequest struct {
+	name  string   // in it, and of its files
+	hosts []string // names and IP addresses that it is for
+	use   []x509.ExtKeyUsage
+	from  time.Time
+	days  int
+}
+
 // newCertificate makes a certificate that the CA of the folder signs, and writes both
 // files.
-func newCertificate(dir, name string, hosts []string, use []x509.ExtKeyUsage, from time.Time, days int) (keyPair, error) {
-	pair := pairFiles(dir, name)
+func newCertificate(dir string, r certificateRequest) (keyPair, error) {
+	pair := pairFiles(dir, r.name)
 	ca, err := loadCA(dir)
 	if err != nil {
 		return pair, err
 	}
-	template, err := newTemplate(name, from, days)
+	template, err := newTemplate(r.name, r.from, r.days)
 	if err != nil {
 		return pair, err
 	}
 	if end := ca.cert.NotAfter; template.NotAfter.After(end) {
-		return pair, fmt.Errorf("%s ends on %s, before the %d days of --days: take fewer", ca.certFile, end.Format(time.DateOnly), days)
+		return pair, fmt.Errorf("%s ends on %s, before the %d days of --days: take fewer", ca.certFile, end.Format(time.DateOnly), r.days)
 	}
 	template.KeyUsage = x509.KeyUsageDigitalSignature
-	template.ExtKeyUsage = use
-	for _, host := range hosts {
+	template.ExtKeyUsage = r.use
+	for _, host := range r.hosts {
 		if ip := net.ParseIP(host); ip != nil {
 			template.IPAddresses = append(template.IPAddresses, ip)
 			continue
@@ -101,7 +111,7 @@ func newTemplate(name string, from time.Time, days int) (*x509.Certificate, erro
 // loadCA reads what newCA wrote.
 func loadCA(dir string) (keyPair, error) {
 	ca := pairFiles(dir, caName)
-	loaded, err := tls.LoadX509KeyPair(ca.certFile, ca.keyFile)
+	loaded, err := gate.Identity{CertFile: ca.certFile, KeyFile: ca.keyFile}.Load()
 	if errors.Is(err, fs.ErrNotExist) {
 		return ca, fmt.Errorf("%w: make a CA first: namesrv tls ca --dir %s", err, dir)
 	}

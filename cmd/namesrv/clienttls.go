@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
-	"os"
 	"slices"
 	"strings"
 
@@ -85,7 +84,7 @@ func loadTLSValues(cfg *serverConfig) (tlsValues, error) {
 	if !named {
 		path = stockTLSFile
 	}
-	text, err := os.ReadFile(path)
+	text, err := readFile(path, maxProperties)
 	if errors.Is(err, fs.ErrNotExist) && !named {
 		return v, nil
 	}
@@ -127,9 +126,8 @@ func (v tlsValues) testMode() bool { return v.yes(settings.TLSTestMode, true) }
 
 // clientGate makes what every connection of the client port goes through. When the
 // files of TLS cannot be used it is an error only if TLS is enforced.
-func clientGate(cfg *serverConfig) (*gate.Gate, error) {
+func clientGate(cfg *serverConfig, mode gate.Mode) (*gate.Gate, error) {
 	log := cfg.Logger.Named("tls")
-	mode := tlsMode(cfg)
 	if mode == gate.Disabled {
 		return gate.New(gate.Config{Mode: mode})
 	}
@@ -154,7 +152,7 @@ func clientGate(cfg *serverConfig) (*gate.Gate, error) {
 	return g, nil
 }
 
-// tlsMode reads the mode. As in the stock server, what is no mode is permissive.
+// tlsMode reads the mode, once: it warns. As in the stock server, what is no mode is permissive.
 func tlsMode(cfg *serverConfig) gate.Mode {
 	name, _ := cfg.Settings.Value(settings.TLSServerMode)
 	mode, known := gate.ParseMode(name)
@@ -193,8 +191,8 @@ func (v tlsValues) clientAuth() gate.ClientAuth {
 
 // brokerDial makes connections to brokers: over TLS when tls.enable says so, or when
 // the client port takes nothing else. nil stands for plain text.
-func brokerDial(cfg *serverConfig) (func(context.Context, string) (net.Conn, error), error) {
-	if enable, _ := cfg.Settings.Value(settings.TLSEnable); !strings.EqualFold(enable, "true") && tlsMode(cfg) != gate.Enforcing {
+func brokerDial(cfg *serverConfig, mode gate.Mode) (func(context.Context, string) (net.Conn, error), error) {
+	if enable, _ := cfg.Settings.Value(settings.TLSEnable); !strings.EqualFold(enable, "true") && mode != gate.Enforcing {
 		return nil, nil
 	}
 	values, err := loadTLSValues(cfg)

@@ -39,7 +39,11 @@ func clusterCommand() *cli.Command {
 func memberTable(w io.Writer, members []admin.Member) {
 	rows := make([][]string, 0, len(members))
 	for _, m := range members {
-		rows = append(rows, []string{m.ID, role(m), yesNo(m.Reachable), number(m.LastIndex), number(m.Lag), m.Peer, m.Client, m.Admin, m.Version})
+		last, lag := "", "" // of one that cannot be asked they are not known
+		if m.Reachable {
+			last, lag = number(m.LastIndex), number(m.Lag)
+		}
+		rows = append(rows, []string{m.ID, role(m), yesNo(m.Reachable), last, lag, m.Peer, m.Client, m.Admin, m.Version})
 	}
 	columns(w, []string{"ID", "ROLE", "REACHABLE", "LAST INDEX", "LAG", "PEER", "CLIENT", "ADMIN", "VERSION"}, rows)
 }

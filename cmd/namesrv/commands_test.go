@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +23,8 @@ type fakePeer struct {
 	err      error
 	block    bool
 
+	unconfirmed bool // what is read of the tables
+
 	joined   string         // node that was admitted; it is a voter the next time the members are listed
 	slowVote bool           // it is not
 	members  []admin.Member // what Members says, where it is not the usual three
@@ -31,6 +34,14 @@ type fakePeer struct {
 	snapshot, restored []byte
 	restoreID          string // of the last restore
 	leader             string // what Status says
+}
+
+// reading lets a peer answer from the last known state.
+func (p *fakePeer) reading(ctx context.Context, unconfirmed func()) context.Context {
+	if p.unconfirmed {
+		unconfirmed()
+	}
+	return ctx
 }
 
 func (p *fakePeer) fail(ctx context.Context) error {
@@ -163,8 +174,8 @@ func (p *fakePeer) RestoreState(ctx context.Context) (admin.RestoreState, error)
 // servePeer starts a peer that asks for token, and points every command at it.
 func servePeer(t *testing.T, token string) *fakePeer {
 	t.Helper()
-	p := &fakePeer{kv: map[string]map[string]string{"NS": {"k": "v", "a": "1"}}}
-	server := httptest.NewServer(admin.NewHandler(admin.Config{Cluster: p, Tables: p, Gatherer: prometheus.NewRegistry(), Token: token}))
+	p := &fakePeer{leader: "n1", kv: map[string]map[string]string{"NS": {"k": "v", "a": "1"}}}
+	server := httptest.NewServer(admin.NewHandler(admin.Config{Cluster: p, Tables: p, Reading: p.reading, Gatherer: prometheus.NewRegistry(), Token: token}))
 	t.Cleanup(server.Close)
 	t.Setenv("NAMESRV_ADMIN", server.URL)
 	return p
@@ -181,8 +192,8 @@ func TestCommandsPrint(t *testing.T) {
 			name: "members", args: []string{"cluster", "members"},
 			want: "ID  ROLE       REACHABLE  LAST INDEX  LAG  PEER      CLIENT    ADMIN  VERSION\n" +
 				"n1  leader     yes        9           0    ns1:9875  ns1:9876  -      -\n" +
-				"n2  voter      no         7           2    ns2:9875  -         -      -\n" +
-				"n3  non-voter  no         0           0    ns3:9875  -         -      -\n",
+				"n2  voter      no         -           -    ns2:9875  -         -      -\n" +
+				"n3  non-voter  no         -           -    ns3:9875  -         -      -\n",
 		},
 		{name: "kv get", args: []string{"kv", "get", "NS", "k"}, want: "v\n", json: `{"namespace":"NS","key":"k","value":"v"}`},
 		{name: "kv list", args: []string{"kv", "list", "NS"}, want: "KEY  VALUE\na    1\nk    v\n", json: `{"a":"1","k":"v"}`},
@@ -252,9 +263,52 @@ func TestMembersInJSON(t *testing.T) {
 	}
 }
 
+// TestUnconfirmedReadsSaySo promises that what is read without a leader is not taken for certain. What says itself that
+// there is none, and what changes something, is not warned of.
+func TestUnconfirmedReadsSaySo(t *testing.T) {
+	reads := []string{"topic list", "topic route %RETRY%g/中", "broker list", "kv get NS k", "kv list NS", "config get", "config get listenPort", "cluster members"}
+	peers := map[string]struct {
+		change func(*fakePeer)
+		warned []string
+	}{
+		"confirmed":                {func(*fakePeer) {}, nil},
+		"no leader answered":       {func(p *fakePeer) { p.unconfirmed = true }, reads},
+		"no leader is known to it": {func(p *fakePeer) { p.leader = "" }, reads},
+	}
+	for name, tc := range peers {
+		t.Run(name, func(t *testing.T) {
+			tc.change(servePeer(t, ""))
+			for _, command := range append(slices.Clone(reads), "cluster status", "snapshot status", "kv put NS new 1", "topic delete T") {
+				got := runProgram(t, append(strings.Fields(command), "-o", "json")...)
+				warning := ""
+				if slices.Contains(tc.warned, command) {
+					warning = unconfirmedWarning
+				}
+				if got.code != exitDone || got.stderr != warning {
+					t.Errorf("%s: exit code %d, stderr %q, want %q", command, got.code, got.stderr, warning)
+				}
+			}
+		})
+	}
+}
+
+// TestWhatIsNotKnownOfMembers promises null, not a number, for a member that cannot be asked.
+func TestWhatIsNotKnownOfMembers(t *testing.T) {
+	servePeer(t, "")
+	members := decoded(t, runProgram(t, "cluster", "members", "-o", "json").stdout).([]any)
+	want := []any{9.0, 0.0, nil, nil, nil, nil}
+	var got []any
+	for _, m := range members {
+		got = append(got, m.(map[string]any)["last_index"], m.(map[string]any)["lag"])
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestStatus(t *testing.T) {
 	p := servePeer(t, "")
-	p.notReady = []string{"no leader", "behind"}
+	p.notReady, p.leader = []string{"no leader", "behind"}, ""
 	got := runProgram(t, "cluster", "status")
 	for _, line := range []string{"leader         none\n", "ready          no: no leader; behind\n", "started        2023-11-14T22:13:20Z\n"} {
 		if !strings.Contains(got.stdout, line) {

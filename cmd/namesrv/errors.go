@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -77,7 +79,7 @@ func usagef(c *cli.Context, format string, args ...any) error {
 // onUsageError answers flags that the library refused. For the server the whole
 // usage follows on standard error, as with the stock one.
 func onUsageError(c *cli.Context, err error, _ bool) error {
-	reason := err.Error()
+	reason := mended(c, err.Error())
 	if name, unknown := strings.CutPrefix(reason, "flag provided but not defined: "); unknown {
 		if len(name) > len("-x") {
 			name = "-" + name // the library cuts both hyphens to one
@@ -93,6 +95,33 @@ func onUsageError(c *cli.Context, err error, _ bool) error {
 		_ = cli.ShowSubcommandHelp(c)
 	}
 	return usagef(c, "%s", reason)
+}
+
+// badDuration is how the library tells of a duration that does not parse, of the command
+// line or of a variable.
+var badDuration = regexp.MustCompile(`^invalid value ("[^"]*") for flag -(\S+): |^could not parse ("[^"]*") as duration value from (.+) for flag (\S+): `)
+
+// mended says of a duration what is wrong with it, which the library does not.
+func mended(c *cli.Context, reason string) string {
+	found := badDuration.FindStringSubmatch(reason)
+	if found == nil {
+		return reason
+	}
+	value, name, from := found[1], found[2], ""
+	if name == "" {
+		value, name, from = found[3], found[5], " of "+found[4]
+	}
+	at := slices.IndexFunc(c.Command.Flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })
+	if at < 0 {
+		return reason
+	}
+	if _, duration := c.Command.Flags[at].(*cli.DurationFlag); !duration {
+		return reason
+	}
+	if number := strings.Trim(value, `"`); strings.Trim(number, "0123456789.") == "" && number != "" {
+		return fmt.Sprintf("--%s %s%s: use a unit, as in %ss", name, value, from, number)
+	}
+	return fmt.Sprintf("--%s %s%s: it is no duration; use one as in 500ms, 10s or 2m", name, value, from)
 }
 
 func isServer(c *cli.Context) bool { return c.Command.Name == serverName }

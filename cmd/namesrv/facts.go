@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"strings"
 
 	"namesrv/cluster"
@@ -26,7 +25,7 @@ func loadFacts(cfg *serverConfig) (map[string]string, error) {
 		return facts, nil
 	}
 	path := cfg.Settings.KVConfigPath()
-	raw, err := os.ReadFile(path)
+	raw, err := readFile(path, maxKVFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return facts, nil
 	}

@@ -67,6 +67,26 @@ func checkFlag(t *testing.T, flag cli.Flag) {
 	}
 }
 
+// TestVariablesAreForWhereACommandRuns promises that no variable forces, replaces, deletes or confirms anything: one that
+// was set for one command would be taken by others. What has variables is listed here.
+func TestVariablesAreForWhereACommandRuns(t *testing.T) {
+	common := []string{flagAdmin, flagAdminCA, flagTokenFile, flagTimeout, flagOutput}
+	more := map[string][]string{"recover": {flagDataDir, flagPeerAdvertise}}
+	everyCommand(func(command *cli.Command, path []string) {
+		if command.Name == serverName {
+			return
+		}
+		for _, flag := range command.Flags {
+			documented, ok := flag.(cli.DocGenerationFlag)
+			name := flag.Names()[0]
+			allowed := slices.Contains(common, name) || slices.Contains(more[strings.Join(path, " ")], name)
+			if ok && len(documented.GetEnvVars()) > 0 != allowed {
+				t.Errorf("%s --%s has the variables %v", strings.Join(path, " "), name, documented.GetEnvVars())
+			}
+		}
+	})
+}
+
 // pagesDir holds what go generate makes of the help texts.
 const pagesDir = "../../docs/commands"
 

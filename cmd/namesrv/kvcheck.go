@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -20,7 +19,7 @@ const logRoom = 32
 // readKVFile reads a stock file whose every key can be stored, in the order of the
 // names.
 func readKVFile(file string) (entries []admin.KV, namespaces int, err error) {
-	raw, err := os.ReadFile(file)
+	raw, err := readFile(file, maxKVFile)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -55,7 +55,7 @@ func TestImportSaysWhetherToTryAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			servePeer(t, "").err = tc.err
 			got := runProgram(t, "kv", "import", file)
-			got.oneLine(t, tc.code, "0 of 1 keys are stored", "key k of namespace NS")
+			got.oneLine(t, tc.code, "0 of 1 key is stored", "key k of namespace NS")
 			if strings.Contains(got.stderr, "run it again") != tc.again {
 				t.Error(got.stderr)
 			}

@@ -51,7 +51,7 @@ func kvImport(c *cli.Context) error {
 		}
 	}
 	shown := map[string]any{"file": args[0], "keys": len(entries), "namespaces": namespaces}
-	return show(c, shown, func(w io.Writer) { fmt.Fprintf(w, "stored %d keys of %d namespaces\n", len(entries), namespaces) })
+	return show(c, shown, func(w io.Writer) { fmt.Fprintf(w, "stored %s\n", countedKeys(len(entries), namespaces)) })
 }
 
 // stoppedAt says how much of an import is stored, and whether another try may do the
@@ -67,7 +67,7 @@ func stoppedAt(stored, all int, at admin.KV, err error) error {
 			again = ", run it again for all"
 		}
 	}
-	return fmt.Errorf("%d of %d keys are stored%s: %s: %w", stored, all, again, nameOf(at), err)
+	return fmt.Errorf("%d of %s stored%s: %s: %w", stored, quantity(all, "key is", "keys are"), again, nameOf(at), err)
 }
 
 func kvExport(c *cli.Context) error {
@@ -92,6 +92,6 @@ func kvExport(c *cli.Context) error {
 			keys += len(table)
 		}
 		shown := map[string]any{"file": file, "keys": keys, "namespaces": len(all)}
-		return show(c, shown, func(w io.Writer) { fmt.Fprintf(w, "wrote %d keys of %d namespaces\n", keys, len(all)) })
+		return show(c, shown, func(w io.Writer) { fmt.Fprintf(w, "wrote %s\n", countedKeys(keys, len(all))) })
 	})
 }

@@ -19,6 +19,8 @@ type loader struct {
 	c        *cli.Context
 	cfg      *serverConfig
 	host     string            // this machine's name
+	lines    map[string]int    // of the file of -c, by setting
+	inFile   map[string]string // by flag, where in that file the value that counts stands
 	defaults map[string]string // by setting, those that depend on the machine
 	values   map[string]string // by setting, what fill decided
 	errs     []error           // of values that do not parse
@@ -31,7 +33,8 @@ func loadServerConfig(c *cli.Context) (*serverConfig, error) {
 		cfg.Serialize = given
 	}
 	home, _ := os.UserHomeDir() // without one, Validate asks for --data-dir
-	if err := cfg.loadSettings(home); err != nil {
+	lines, err := cfg.loadSettings(home)
+	if err != nil {
 		return nil, err
 	}
 	if err := cfg.takeProperties(c); err != nil {
@@ -42,7 +45,7 @@ func loadServerConfig(c *cli.Context) (*serverConfig, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find this machine's name (give --node-id and the --advertise flags): %w", err)
 	}
-	l := &loader{c: c, cfg: cfg, host: host, defaults: map[string]string{settings.NodeID: host}, values: make(map[string]string)}
+	l := &loader{c: c, cfg: cfg, host: host, lines: lines, inFile: make(map[string]string), defaults: map[string]string{settings.NodeID: host}, values: make(map[string]string)}
 	if home != "" {
 		l.defaults[settings.DataDir] = filepath.Join(home, "namesrv", "raft")
 	}
@@ -60,29 +63,30 @@ func loadServerConfig(c *cli.Context) (*serverConfig, error) {
 			"--peer-listen %s is open to other machines: whoever reaches it can pose as a peer, unless --peer-ca, --peer-cert and --peer-key are given", cfg.PeerListen))
 	}
 	cfg.Logger = newLogger(cfg, c.App.ErrWriter)
-	return cfg, l.keepInForce()
+	return cfg, l.showInForce()
 }
 
-// loadSettings reads the file of -c.
-func (cfg *serverConfig) loadSettings(home string) error {
-	var file map[string]string
+// loadSettings reads the file of -c, and returns the line of each of its settings.
+func (cfg *serverConfig) loadSettings(home string) (map[string]int, error) {
+	src := settings.Source{ConfigFile: cfg.ConfigFile, Home: home, RocketMQHome: os.Getenv("ROCKETMQ_HOME")}
 	if cfg.ConfigFile != "" {
-		text, err := os.ReadFile(cfg.ConfigFile)
+		text, err := readFile(cfg.ConfigFile, maxProperties)
 		if err != nil {
-			return fmt.Errorf("read the file of -c: %w", err)
+			return nil, fmt.Errorf("read the file of -c: %w", err)
 		}
-		if file, err = properties.Parse(text); err != nil {
-			return fmt.Errorf("-c %s: %w", cfg.ConfigFile, err)
+		if src.File, src.Lines, err = properties.ParseLines(text); err != nil {
+			return nil, fmt.Errorf("-c %s: %w", cfg.ConfigFile, err)
 		}
 	}
-	var err error
-	cfg.Settings, cfg.Warnings, err = settings.Load(settings.Source{
-		File: file, ConfigFile: cfg.ConfigFile, Home: home, RocketMQHome: os.Getenv("ROCKETMQ_HOME"),
-	})
+	loaded, warnings, err := settings.Load(src)
 	if err != nil && cfg.ConfigFile != "" {
-		return fmt.Errorf("-c %s: %w", cfg.ConfigFile, err)
+		return nil, fmt.Errorf("-c %s: %w", cfg.ConfigFile, err)
 	}
-	return err
+	for _, warning := range warnings { // all of them are about the file
+		cfg.Warnings = append(cfg.Warnings, fmt.Sprintf("-c %s: %s", cfg.ConfigFile, warning))
+	}
+	cfg.Settings = loaded
+	return src.Lines, err
 }
 
 // given returns the value of a flag from the command line or the environment, else
@@ -96,6 +100,9 @@ func (l *loader) given(own ownFlag) (string, bool) {
 		return value, true
 	}
 	value, _ := l.cfg.Settings.Value(own.setting)
+	if line, known := l.lines[own.setting]; known && value != "" {
+		l.inFile[own.name] = fmt.Sprintf(" (line %d of %s)", line, l.cfg.ConfigFile)
+	}
 	return value, value != ""
 }
 
@@ -123,26 +130,26 @@ func (l *loader) fill() {
 	cfg.ReadConsistency, cfg.OnNoLeader = values[settings.ReadConsistency], values[settings.OnNoLeader]
 	cfg.LogLevel = strings.ToLower(values[settings.LogLevel])
 	cfg.LogJSON = l.yes("log-json", values[settings.LogJSON])
-	cfg.BootstrapExpect = l.expect(values[settings.BootstrapExpect])
+	cfg.BootstrapExpect = l.expect("bootstrap-expect", values[settings.BootstrapExpect])
 }
 
 // yes reads a switch, which may come from the file as any text.
 func (l *loader) yes(flag, value string) bool {
 	yes, err := strconv.ParseBool(strings.ToLower(value))
 	if err != nil {
-		l.errs = append(l.errs, fmt.Errorf("--%s %q: use true or false", flag, value))
+		l.errs = append(l.errs, fmt.Errorf("--%s %q%s: use true or false", flag, value, l.inFile[flag]))
 	}
 	return yes
 }
 
 // expect reads --bootstrap-expect.
-func (l *loader) expect(value string) int {
+func (l *loader) expect(flag, value string) int {
 	if value == "" {
 		return formAlone
 	}
 	n, err := strconv.Atoi(value)
 	if err != nil || n < 0 {
-		l.errs = append(l.errs, fmt.Errorf("--bootstrap-expect %q: use the number of peers that form the group, or 0 to be admitted to one", value))
+		l.errs = append(l.errs, fmt.Errorf("--%s %q%s: use the number of peers that form the group, or 0 to be admitted to one", flag, value, l.inFile[flag]))
 	}
 	return n
 }
@@ -178,7 +185,7 @@ func (l *loader) fillAddresses() {
 func (l *loader) address(flag, value string) hostPort {
 	address, err := parseHostPort(value)
 	if err != nil {
-		l.errs = append(l.errs, fmt.Errorf("--%s: %w", flag, err))
+		l.errs = append(l.errs, fmt.Errorf("--%s%s: %w", flag, l.inFile[flag], err))
 	}
 	return address
 }
@@ -194,9 +201,10 @@ func (l *loader) advertised(flag, value string, listen hostPort) hostPort {
 	return listen
 }
 
-// keepInForce puts what flags and environment decided into the settings, so that
-// whoever asks the server for its settings sees what it uses.
-func (l *loader) keepInForce() error {
+// showInForce puts what flags, environment and defaults decided into the settings, so
+// that whoever asks the server for its settings sees what it uses. It is not for the
+// file: there it would decide the next start, which may be told something else.
+func (l *loader) showInForce() error {
 	cfg := l.cfg
 	changes := map[string]string{
 		settings.BindAddress:   cfg.Listen.host,

@@ -2,25 +2,51 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
 
 func main() {
 	ctx, stop := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	go watchSignals(signals, stop, func() { os.Exit(exitFailed) })
+	go watchSignals(signals, patience(os.Args), stop, func() {
+		fmt.Fprintln(os.Stderr, "namesrv: interrupted")
+		os.Exit(exitFailed)
+	})
 	os.Exit(run(ctx, os.Args, os.Stdin, os.Stdout, os.Stderr))
 }
 
-// watchSignals stops politely at the first signal and at once at the second.
-func watchSignals(signals <-chan os.Signal, stop, kill func()) {
+// lastWords is how long an interrupted command has to say what was under way. It may
+// hang in a file or a terminal, which no context ends.
+const lastWords = 200 * time.Millisecond
+
+// patience is how long the program may go on after the first signal; 0 is without end,
+// for a server, which hands over and answers what is in flight.
+func patience(args []string) time.Duration {
+	if command, _ := find(newApp(nil, nil, nil).Commands, args); command != nil && command.Name == serverName {
+		return 0
+	}
+	return lastWords
+}
+
+// watchSignals stops politely at the first signal, and ends it all at the second or
+// when the patience is over.
+func watchSignals(signals <-chan os.Signal, patience time.Duration, stop, kill func()) {
 	<-signals
 	stop()
-	<-signals
+	var over <-chan time.Time
+	if patience > 0 {
+		over = time.After(patience)
+	}
+	select {
+	case <-signals:
+	case <-over:
+	}
 	kill()
 }
 

@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
@@ -76,24 +79,45 @@ func (r result) oneLine(t failer, code int, parts ...string) {
 	}
 }
 
+// TestSignals promises that a server is given all the time it takes, and nothing else more than a moment.
 func TestSignals(t *testing.T) {
-	signals := make(chan os.Signal)
-	stopped, killed := make(chan struct{}), make(chan struct{})
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		watchSignals(signals, func() { close(stopped) }, func() { close(killed) })
-	}()
-	signals <- os.Interrupt
-	<-stopped
-	select {
-	case <-killed:
-		t.Fatal("killed by the first signal")
-	default:
+	tests := []struct {
+		name  string
+		args  string
+		again bool // a second signal comes
+		kills bool
+	}{
+		{"a command", "kv import file", false, true},
+		{"a command, twice", "kv import file", true, true},
+		{"a server", "server -p", false, false},
+		{"a server, twice", "server", true, true},
 	}
-	signals <- os.Interrupt
-	<-killed
-	<-done
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				signals := make(chan os.Signal)
+				var stopped, killed atomic.Bool
+				go watchSignals(signals, patience(strings.Fields("namesrv "+tc.args)), func() { stopped.Store(true) }, func() { killed.Store(true) })
+				signals <- os.Interrupt
+				synctest.Wait()
+				if !stopped.Load() || killed.Load() {
+					t.Errorf("after the first signal: stopped %v, killed %v", stopped.Load(), killed.Load())
+				}
+				if tc.again {
+					signals <- os.Interrupt
+				} else {
+					time.Sleep(time.Hour) // of the test's own clock
+				}
+				synctest.Wait()
+				if killed.Load() != tc.kills {
+					t.Errorf("killed %v, want %v", killed.Load(), tc.kills)
+				}
+				if !tc.kills {
+					signals <- os.Interrupt // ends the goroutine
+				}
+			})
+		})
+	}
 }
 
 func TestUsageErrors(t *testing.T) {
@@ -112,7 +136,11 @@ func TestUsageErrors(t *testing.T) {
 		{"too many arguments", []string{"topic", "list", "x"}, exitUsage, []string{`unexpected argument "x"`}},
 		{"bad format", []string{"topic", "list", "-o", "yaml"}, exitUsage, []string{`"yaml"`, "table or json"}},
 		{"bad format of version", []string{"version", "-o", "yaml"}, exitUsage, []string{`"yaml"`}},
-		{"bad timeout", []string{"topic", "list", "--timeout", "soon"}, exitUsage, []string{"timeout"}},
+		{"bad timeout", []string{"topic", "list", "--timeout", "soon"}, exitUsage, []string{`--timeout "soon": it is no duration`, "10s"}},
+		{"a timeout without its unit", []string{"topic", "list", "--timeout", "5"}, exitUsage, []string{`--timeout "5": use a unit, as in 5s`}},
+		{"a wait without its unit", []string{"cluster", "join", "n4", "ns4:9875", "--wait", "30"}, exitUsage, []string{`--wait "30": use a unit, as in 30s`}},
+		{"no URL", []string{"topic", "list", "--admin", ""}, exitUsage, []string{`--admin: "" is no URL`, "http://HOST:PORT"}},
+		{"a host that is none", []string{"topic", "list", "--admin", "a?b"}, exitUsage, []string{`--admin: "a?b" is no URL`}},
 		{"no time at all", []string{"topic", "list", "--timeout", "0s"}, exitUsage, []string{"--timeout"}},
 		{"bad URL", []string{"topic", "list", "--admin", "ftp://x"}, exitUsage, []string{"--admin", "http://HOST:PORT"}},
 		{"no token file", []string{"topic", "list", "--token-file", "/nonexistent"}, exitUsage, []string{"--token-file", "/nonexistent"}},
@@ -122,6 +150,11 @@ func TestUsageErrors(t *testing.T) {
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) { runProgram(t, tc.args...).oneLine(t, tc.code, tc.parts...) })
 	}
+}
+
+func TestVariableWithoutItsUnit(t *testing.T) {
+	t.Setenv("NAMESRV_TIMEOUT", "5")
+	runProgram(t, "topic", "list").oneLine(t, exitUsage, `--timeout "5"`, `"NAMESRV_TIMEOUT"`, "use a unit, as in 5s")
 }
 
 func TestServerShowsItsUsage(t *testing.T) {

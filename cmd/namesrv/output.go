@@ -98,4 +98,16 @@ func yesNo(yes bool) string {
 
 func number[T int | int32 | int64 | uint64](n T) string { return fmt.Sprint(n) }
 
+// quantity is a number of things, one or many.
+func quantity(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+func countedKeys(keys, namespaces int) string {
+	return quantity(keys, "key", "keys") + " of " + quantity(namespaces, "namespace", "namespaces")
+}
+
 func joinLines(lines []string) string { return strings.Join(lines, "; ") }

@@ -6,11 +6,11 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
 	"namesrv/internal/settings"
+	"namesrv/remoting/gate"
 )
 
 // peerTLS makes the configuration of the peer port, for both directions; nil
@@ -19,11 +19,11 @@ func peerTLS(cfg *serverConfig) (*tls.Config, error) {
 	if cfg.PeerCA == "" {
 		return nil, nil
 	}
-	pool, err := certPool("--peer-ca", cfg.PeerCA)
+	pool, err := gate.LoadTrusted(cfg.PeerCA)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("--peer-ca: %w", err)
 	}
-	pair, err := tls.LoadX509KeyPair(cfg.PeerCert, cfg.PeerKey)
+	pair, err := gate.Identity{CertFile: cfg.PeerCert, KeyFile: cfg.PeerKey}.Load()
 	if err != nil {
 		return nil, fmt.Errorf("--peer-cert and --peer-key: %w", err)
 	}
@@ -39,12 +39,7 @@ func peerTLS(cfg *serverConfig) (*tls.Config, error) {
 // checkPeer refuses the certificate of a mere client. Peers call and are called, and
 // of one who calls the library asks only that it may.
 func checkPeer(shown []*x509.Certificate, pool *x509.CertPool) error {
-	between := x509.NewCertPool()
-	for _, cert := range shown[1:] {
-		between.AddCert(cert)
-	}
-	_, err := shown[0].Verify(x509.VerifyOptions{Roots: pool, Intermediates: between, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
-	if err != nil {
+	if err := gate.VerifyServer(shown, pool); err != nil {
 		return fmt.Errorf("no certificate of a peer, which is good for servers too: %w", err)
 	}
 	return nil
@@ -70,7 +65,7 @@ func warnOfSharedCA(cfg *serverConfig) {
 // certificatesIn returns what a PEM file holds, in DER; nothing where it cannot be
 // read.
 func certificatesIn(file string) (certs [][]byte) {
-	text, err := os.ReadFile(file)
+	text, err := readFile(file, maxPEM)
 	if err != nil {
 		return nil
 	}

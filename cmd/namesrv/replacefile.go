@@ -22,7 +22,21 @@ func replaceFile(path string, text []byte, mode fs.FileMode, options ...renameio
 	if err != nil {
 		return err
 	}
-	return renameio.WriteFile(target, text, mode, options...)
+	return named(path, renameio.WriteFile(target, text, mode, options...))
+}
+
+// named tells an error of the file that was given, not of the temporary one beside it
+// that takes its place.
+func named(path string, err error) error {
+	var ofFile *fs.PathError
+	var ofMove *os.LinkError
+	switch {
+	case errors.As(err, &ofFile):
+		return &fs.PathError{Op: "write", Path: path, Err: ofFile.Err}
+	case errors.As(err, &ofMove):
+		return &fs.PathError{Op: "write", Path: path, Err: ofMove.Err}
+	}
+	return err
 }
 
 // fileTarget is the name of the regular file, there or not, that a name leads to.

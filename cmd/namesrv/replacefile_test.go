@@ -102,7 +102,7 @@ func TestSettingsAreSavedToAFileOnly(t *testing.T) {
 	path, elsewhere := filepath.Join(dir, "ns.properties"), filepath.Join(dir, "elsewhere")
 	mustNot(t, os.Symlink("elsewhere", path))
 	mustNot(t, os.WriteFile(elsewhere, []byte("a=1\n"), 0o600))
-	if err := saveTo(path)([]byte("a=2\n")); err != nil || modeOf(t, path) != fs.ModeSymlink {
+	if _, err := saveTo(path)(map[string]string{"a": "2"}); err != nil || modeOf(t, path) != fs.ModeSymlink {
 		t.Errorf("%v; mode %v", err, modeOf(t, path))
 	}
 	text, err := os.ReadFile(elsewhere)
@@ -111,7 +111,7 @@ func TestSettingsAreSavedToAFileOnly(t *testing.T) {
 	}
 	fifo := filepath.Join(dir, "fifo")
 	mustNot(t, syscall.Mkfifo(fifo, 0o600))
-	if err := saveTo(fifo)([]byte("a=2\n")); err == nil || modeOf(t, fifo) != fs.ModeNamedPipe {
+	if _, err := saveTo(fifo)(map[string]string{"a": "2"}); err == nil || modeOf(t, fifo) != fs.ModeNamedPipe {
 		t.Errorf("%v; mode %v", err, modeOf(t, fifo))
 	}
 }

@@ -28,9 +28,11 @@ func snapshotRestore(c *cli.Context) error {
 		if err != nil {
 			return explainRestore(id, err)
 		}
-		shown := map[string]any{"file": file, "id": id, "addresses": restored.Addresses, "topics": b.counts.Topics, "restored": true}
+		shown := map[string]any{"file": file, "id": id, "addresses": restored.Addresses, "topics": b.counts.Topics,
+			"namespaces": b.counts.Namespaces, "keys": b.keys, "restored": true}
 		return show(c, shown, func(w io.Writer) {
-			fmt.Fprintf(w, "restored %s: %d topics, %d broker addresses\n", cell(file), b.counts.Topics, restored.Addresses)
+			fmt.Fprintf(w, "restored %s: %s, %s, %s\n", cell(file), quantity(b.counts.Topics, "topic", "topics"),
+				quantity(restored.Addresses, "broker address", "broker addresses"), countedKeys(b.keys, b.counts.Namespaces))
 		})
 	})
 }

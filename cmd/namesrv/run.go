@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -50,6 +51,7 @@ func runServer(ctx context.Context, cfg *serverConfig) error {
 	var working sync.WaitGroup
 	working.Go(func() { p.clock.Report(background, p.node) })
 	working.Go(func() { p.service.Run(background) })
+	working.Go(func() { cfg.warnOfLoopback(background, nil) })
 	err = p.serve(ctx)
 	stopBackground()
 	if errors.Is(err, errFatal) {
@@ -79,20 +81,23 @@ var (
 	errRemoved = errors.New("this peer was removed")
 )
 
-// startPeer opens everything but the client port.
-func startPeer(cfg *serverConfig) (*runningPeer, error) {
+// startPeer opens everything but the client port, or nothing.
+func startPeer(cfg *serverConfig) (_ *runningPeer, err error) {
 	p := &runningPeer{cfg: cfg, fatal: make(chan error, 1), removed: make(chan struct{}), served: make(chan error, 2)}
-	if err := checkFree(cfg.Listen); err != nil {
+	var opened closers
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, opened.close())
+		}
+	}()
+	if err := prepareStart(cfg); err != nil {
 		return nil, err
 	}
-	if err := cfg.makeToken(); err != nil {
+	mode := tlsMode(cfg)
+	if p.gate, err = clientGate(cfg, mode); err != nil {
 		return nil, err
 	}
-	var err error
-	if p.gate, err = clientGate(cfg); err != nil {
-		return nil, err
-	}
-	dial, err := brokerDial(cfg)
+	dial, err := brokerDial(cfg, mode)
 	if err != nil {
 		return nil, err
 	}
@@ -100,19 +105,22 @@ func startPeer(cfg *serverConfig) (*runningPeer, error) {
 	if err != nil {
 		return nil, err
 	}
-	peerListener, err := net.Listen("tcp", cfg.PeerListen.String())
+	opened.add(adminListener.Close)
+	peerListener, err := listen("--peer-listen", cfg.PeerListen)
 	if err != nil {
-		return nil, errors.Join(bindError("--peer-listen", cfg.PeerListen, err), adminListener.Close())
+		return nil, err
 	}
+	opened.add(func() error { return closeListener(peerListener) })
 	p.tables, p.sessions = nameserver.NewTables(), nameserver.NewSessions()
 	p.client = remoting.NewClient(remoting.ClientConfig{Dial: dial, Logger: cfg.Logger.Named("remoting")})
+	opened.add(func() error { p.client.Close(); return nil })
 	p.clock = nameserver.NewClock(nameserver.ClockConfig{Interval: cfg.Settings.ScanInterval(), Sender: p.client, Logger: cfg.Logger.Named("liveness")}, p.tables, p.sessions)
 	conf, err := p.clusterConfig(peerListener, adminListener)
 	if err != nil {
-		return nil, errors.Join(err, adminListener.Close(), peerListener.Close())
+		return nil, err
 	}
 	if p.node, err = cluster.Open(conf); err != nil {
-		return nil, errors.Join(explainOpen(err), adminListener.Close())
+		return nil, explainOpen(err)
 	}
 	p.service = nameserver.NewService(p.serviceConfig(), p.tables, p.node, p.sessions)
 	p.metrics = newMetrics(p.service.Codes())
@@ -125,25 +133,39 @@ func startPeer(cfg *serverConfig) (*runningPeer, error) {
 	return p, nil
 }
 
+// prepareStart finds what is wrong before anything is opened, the data directory first:
+// a port that is taken may be free the next time.
+func prepareStart(cfg *serverConfig) error {
+	if err := checkDataDir(cfg.DataDir); err != nil {
+		return err
+	}
+	l, err := listen(cfg.toldListen(), cfg.Listen) // it is opened last
+	if err != nil {
+		return err
+	}
+	return errors.Join(l.Close(), cfg.makeToken())
+}
+
+// closers are what has been opened so far.
+type closers []func() error
+
+func (c *closers) add(closer func() error) { *c = append(*c, closer) }
+
+// close closes in the reverse order.
+func (c closers) close() error {
+	var errs []error
+	for _, closer := range slices.Backward(c) {
+		errs = append(errs, closer())
+	}
+	return errors.Join(errs...)
+}
+
 // explainOpen says what to do about a data directory that cannot be used.
 func explainOpen(err error) error {
 	if errors.Is(err, cluster.ErrInUse) {
 		return fmt.Errorf("%w: stop that one, or choose another with --data-dir", err)
 	}
 	return err
-}
-
-// checkFree finds out early whether the client port, which is opened last, can be had.
-func checkFree(addr hostPort) error {
-	l, err := net.Listen("tcp", addr.String())
-	if err != nil {
-		return bindError("--listen", addr, err)
-	}
-	return l.Close()
-}
-
-func bindError(flag string, addr hostPort, err error) error {
-	return fmt.Errorf("cannot listen on %s: %w: stop what uses it, or choose another with %s", addr, err, flag)
 }
 
 // serve opens the client port when this peer may answer, and waits for the end.
@@ -154,9 +176,9 @@ func (p *runningPeer) serve(ctx context.Context) error {
 		}
 		return err
 	}
-	l, err := net.Listen("tcp", p.cfg.Listen.String())
+	l, err := listen(p.cfg.toldListen(), p.cfg.Listen)
 	if err != nil {
-		return bindError("--listen", p.cfg.Listen, err)
+		return err
 	}
 	go func() { p.served <- p.wire.Serve(l) }()
 	fmt.Fprintf(p.cfg.Stdout, "The Name Server boot success. serializeType=%s, address %s\n", p.cfg.Serialize, shownAddress(l))

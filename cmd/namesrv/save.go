@@ -4,35 +4,63 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 
 	"github.com/google/renameio/v2"
+
+	"namesrv/internal/properties"
+	"namesrv/nameserver"
 )
 
-// saveTo returns a function that replaces a file whole, after the old content was
-// copied to the same name with .bak, as the stock server does.
-func saveTo(path string) func(text []byte) error {
+// saveTo returns a function that lays changes over the settings of a file; nil
+// without one.
+func saveTo(path string) nameserver.SaveSettings {
 	if path == "" {
 		return nil
 	}
-	return func(text []byte) error {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return fmt.Errorf("save settings: %w", err)
+	return func(changes map[string]string) (func() error, error) {
+		undo, err := saveSettings(path, changes)
+		if err != nil {
+			return nil, fmt.Errorf("save settings: %w", err)
 		}
-		if _, err := fileTarget(path); err != nil { // before it is read: a pipe would not end
-			return fmt.Errorf("save settings: %w", err)
-		}
-		old, err := os.ReadFile(path)
-		if err == nil {
-			err = replaceFile(path+".bak", old, 0o600)
-		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("save settings: %w", err)
-		}
-		if err := replaceFile(path, text, 0o644, renameio.WithExistingPermissions()); err != nil {
-			return fmt.Errorf("save settings: %w", err)
-		}
-		return nil
+		return undo, nil
 	}
+}
+
+// saveSettings replaces a file whole, after its content was copied to the same name
+// with .bak, as the stock server does. Unlike there it holds what it held before and
+// the changes: neither defaults nor what flags decided, which may be others at the
+// next start. What was edited by hand meanwhile stays, but for comments.
+func saveSettings(path string, changes map[string]string) (undo func() error, err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, err
+	}
+	if _, err := fileTarget(path); err != nil { // before it is read: a pipe would not end
+		return nil, err
+	}
+	old, err := readFile(path, maxProperties)
+	missing := errors.Is(err, fs.ErrNotExist)
+	if err != nil && !missing {
+		return nil, err
+	}
+	kept, err := properties.Parse(old)
+	if err != nil {
+		return nil, fmt.Errorf("%s, which was changed since the start: %w: mend it first", path, err)
+	}
+	if !missing {
+		if err := replaceFile(path+".bak", old, 0o600); err != nil {
+			return nil, err
+		}
+	}
+	maps.Copy(kept, changes)
+	write := func(text []byte) error { return replaceFile(path, text, 0o644, renameio.WithExistingPermissions()) }
+	if err := write(properties.Format(kept)); err != nil {
+		return nil, err
+	}
+	if missing {
+		return func() error { return os.Remove(path) }, nil
+	}
+	return func() error { return write(old) }, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os/exec"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,14 +21,15 @@ const scriptLimit = 30 * time.Second
 //
 //	ports NAME...                    puts a free loopback address into each variable
 //	ready                            waits until the server of $NAMESRV_ADMIN is ready
+//	leaderless                       waits until that server knows no leader
 //	exits CODE PROGRAM ARG...        is exec for a program that must fail with that code
 //	broker ADDR NAME TOPIC TOPIC...  registers a broker, which stays until the script ends
-//	saysonce WORD...                 demands one line on standard error, with all the words
+//	saysonce WORD...                 demands one line of the program on standard error, with all the words
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"ports": scriptPorts, "ready": scriptReady, "exits": scriptExits, "broker": scriptBroker, "saysonce": scriptSaysOnce,
+			"ports": scriptPorts, "ready": scriptReady, "leaderless": scriptLeaderless, "exits": scriptExits, "broker": scriptBroker, "saysonce": scriptSaysOnce,
 		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
@@ -49,6 +51,19 @@ func scriptReady(ts *testscript.TestScript, _ bool, _ []string) {
 		err = ts.Exec("namesrv", "healthcheck") // each try takes the time of a process
 	}
 	ts.Check(err)
+}
+
+func scriptLeaderless(ts *testscript.TestScript, _ bool, _ []string) {
+	end := time.Now().Add(scriptLimit)
+	for {
+		ts.Check(ts.Exec("namesrv", "cluster", "status")) // each try takes the time of a process
+		if strings.Contains(ts.ReadFile("stdout"), "leader         none") {
+			return
+		}
+		if time.Now().After(end) {
+			ts.Fatalf("it still knows a leader")
+		}
+	}
 }
 
 func scriptExits(ts *testscript.TestScript, _ bool, args []string) {

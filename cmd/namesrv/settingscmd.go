@@ -29,9 +29,14 @@ func configCommand() *cli.Command {
 			},
 			{
 				Name: "set", Usage: "change settings: all of those given, or none", ArgsUsage: "KEY=VALUE...",
-				Description: "A setting of the cluster changes at every peer, others at the peer that is asked. What a peer uses is kept\n" +
-					"in the file of -c for its next start; some settings are in force only from then on, which is said. So it is\n" +
-					"when a change will not hold then: the peer was started without -c, or a flag of the server decides.\n\nExample:\n  namesrv config set orderMessageEnable=true",
+				Description: "A setting of the cluster changes at every peer and is kept with the tables, others change at the peer\n" +
+					"that is asked. These are written into the file of -c, over what stands there, for its next start: neither\n" +
+					"defaults nor what flags decide is written with them, and comments are lost. The file before that stays as\n" +
+					"FILE.bak. Some settings are in force only from the next start on, which is said. So it is when a change\n" +
+					"will not hold then: the peer was started without -c, or a flag of the server decides.\n\n" +
+					"When the file cannot be written, or the cluster takes no change, nothing changes. Only when it is not known\n" +
+					"whether the cluster took its settings may these have changed, and the others not; the error says so.\n\n" +
+					"Example:\n  namesrv config set orderMessageEnable=true",
 				Flags: clientFlags(), Action: configSet,
 			},
 		},

@@ -52,13 +52,18 @@ func TestSnapshotFileAndBack(t *testing.T) {
 	if err := json.Unmarshal([]byte(runProgram(t, "snapshot", "inspect", file, "-o", "json").stdout), &s); err != nil || s.Addresses != 1 || s.Cluster != "u-1" || s.Saved.IsZero() {
 		t.Errorf("%+v, %v", s, err)
 	}
-	if got := runProgram(t, "snapshot", "restore", file); got.code != exitDone || !strings.HasPrefix(got.stdout, "restored "+file+": 0 topics, 1 broker addresses") || !bytes.Equal(p.restored, p.snapshot) {
+	if got := runProgram(t, "snapshot", "restore", file); got.code != exitDone || !strings.HasPrefix(got.stdout, "restored "+file+": 0 topics, 1 broker address, 1 key of 1 namespace\n") || !bytes.Equal(p.restored, p.snapshot) {
 		t.Errorf("restored: %+v", got)
 	}
 	p.uuid, p.restored = "u-2", nil
 	runProgram(t, "snapshot", "restore", file).oneLine(t, exitFailed, `cluster "u-1"`, `"u-2"`, "--force")
 	if p.restored != nil {
 		t.Error("a backup of another cluster was restored")
+	}
+	t.Setenv("NAMESRV_FORCE", "true") // of whoever set it for another command
+	runProgram(t, "snapshot", "restore", file).oneLine(t, exitFailed, "--force")
+	if p.restored != nil {
+		t.Error("a variable restored a backup of another cluster")
 	}
 	if got := runProgram(t, "snapshot", "restore", file, "--force"); got.code != exitDone || p.restored == nil {
 		t.Errorf("forced: %+v", got)
@@ -112,6 +117,7 @@ func TestSpoiltBackupsAreRefused(t *testing.T) {
 		t.Error("something was restored")
 	}
 	runProgram(t, "snapshot", "inspect", filepath.Join(dir, "none")).oneLine(t, exitFailed, "no such file")
+	runProgram(t, "snapshot", "save", "/nonexistent/x").oneLine(t, exitFailed, "/nonexistent/x:")
 	p.snapshot = p.snapshot[:len(p.snapshot)-1]
 	runProgram(t, "snapshot", "save", filepath.Join(dir, "new.save")).oneLine(t, exitFailed, "cut short")
 	if _, err := os.Stat(filepath.Join(dir, "new.save")); err == nil {
@@ -211,11 +217,11 @@ func FuzzParseBackup(f *testing.F) {
 func TestKVFiles(t *testing.T) {
 	p := servePeer(t, "")
 	file := filepath.Join(t.TempDir(), "kvConfig.json")
-	if got := runProgram(t, "kv", "export", file); got != (result{stdout: "wrote 2 keys of 1 namespaces\n"}) {
+	if got := runProgram(t, "kv", "export", file); got != (result{stdout: "wrote 2 keys of 1 namespace\n"}) {
 		t.Errorf("export: %+v", got)
 	}
 	p.kv = map[string]map[string]string{}
-	if got := runProgram(t, "kv", "import", file); got != (result{stdout: "stored 2 keys of 1 namespaces\n"}) {
+	if got := runProgram(t, "kv", "import", file); got != (result{stdout: "stored 2 keys of 1 namespace\n"}) {
 		t.Errorf("import: %+v", got)
 	}
 	if diff := cmp.Diff(map[string]map[string]string{"NS": {"k": "v", "a": "1"}}, p.kv); diff != "" {

@@ -111,7 +111,7 @@ func tlsCert(c *cli.Context) error {
 	if c.Bool(flagClient) {
 		use = clientUse
 	}
-	pair, err := newCertificate(c.String(flagDir), name, hosts, use, time.Now(), days)
+	pair, err := newCertificate(c.String(flagDir), certificateRequest{name: name, hosts: hosts, use: use, from: time.Now(), days: days})
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ import (
 
 	"namesrv/internal/process"
 	"namesrv/internal/rocketmq"
+	"namesrv/remoting/gate"
 )
 
 // fenced is one block of a page between fences, with the word behind the first.
@@ -144,7 +145,7 @@ func runBlock(t *testing.T, dir, block string) {
 // pageClient is what the client of the page has.
 func pageClient(t *testing.T, dir string) *tls.Config {
 	t.Helper()
-	pool, err := certPool("test", filepath.Join(dir, "certs", "peers", "ca.pem"))
+	pool, err := gate.LoadTrusted(filepath.Join(dir, "certs", "peers", "ca.pem"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,7 +256,7 @@ func TestCertificatesAreAsDescribed(t *testing.T) {
 			t.Errorf("%v before its end: warned %v: %s", left, warned, &log)
 		}
 	}
-	pool, err := certPool("test", "ca.pem")
+	pool, err := gate.LoadTrusted("ca.pem")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -55,18 +54,13 @@ func (cfg *serverConfig) makeToken() error {
 // readToken reads a token: one word of visible ASCII, with blanks and line ends
 // around it, since it travels in an HTTP header.
 func readToken(file string) (string, error) {
-	opened, err := os.Open(file)
-	if err != nil {
-		return "", err
-	}
-	defer opened.Close()
-	text, err := io.ReadAll(io.LimitReader(opened, maxToken+1))
+	text, err := readFile(file, maxToken)
 	if err != nil {
 		return "", err
 	}
 	token := strings.TrimSpace(string(text))
 	strange := strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' })
-	if token == "" || strange || len(text) > maxToken {
+	if token == "" || strange {
 		return "", fmt.Errorf("%s must hold one word of at most %d letters, digits and signs", file, maxToken)
 	}
 	return token, nil

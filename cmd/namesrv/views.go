@@ -117,7 +117,7 @@ func translate(err error) error {
 		return &admin.Error{Kind: admin.KindNoLeader, Message: err.Error()}
 	case errors.Is(err, nameserver.ErrAbsent):
 		return &admin.Error{Kind: admin.KindNotFound, Message: err.Error()}
-	case errors.Is(err, cluster.ErrRefused), errors.Is(err, cluster.ErrTooNew):
+	case errors.Is(err, nameserver.ErrRefused), errors.Is(err, cluster.ErrRefused), errors.Is(err, cluster.ErrTooNew):
 		return &admin.Error{Kind: admin.KindRefused, Message: err.Error()}
 	case errors.Is(err, cluster.ErrUnknownOutcome):
 		return &admin.Error{Kind: admin.KindTimeout, Message: err.Error()}

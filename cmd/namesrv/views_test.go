@@ -22,6 +22,7 @@ func TestErrorsOfTheGroup(t *testing.T) {
 		{"no leader", fmt.Errorf("%w: %w", cluster.ErrNoLeader, late), admin.KindNoLeader},
 		{"absent", nameserver.ErrAbsent, admin.KindNotFound},
 		{"refused", fmt.Errorf("%w: it is the last peer", cluster.ErrRefused), admin.KindRefused},
+		{"refused by the service", fmt.Errorf("%w: there is no setting x", nameserver.ErrRefused), admin.KindRefused},
 		{"not known to all", cluster.ErrTooNew, admin.KindRefused},
 		{"open", fmt.Errorf("%w: %w", cluster.ErrUnknownOutcome, late), admin.KindTimeout},
 	}

@@ -106,6 +106,7 @@ func (p *runningPeer) adminServer() *admin.Server {
 	log := p.cfg.Logger.Named("admin")
 	return admin.NewServer(admin.NewHandler(admin.Config{
 		Cluster: &clusterView{node: p.node, service: p.service, wire: p.wire, started: p.metrics.started}, Tables: &tablesView{service: p.service},
+		Reading:  nameserver.WithUnconfirmed,
 		Gatherer: p.metrics.registry, Token: p.cfg.AdminToken, Logger: log,
 	}), log)
 }

@@ -26,23 +26,30 @@ func (e *SyntaxError) Error() string {
 // Its only error is a *SyntaxError: the format allows everything but a
 // malformed \uXXXX.
 func Parse(text []byte) (map[string]string, error) {
-	settings := make(map[string]string)
+	settings, _, err := ParseLines(text)
+	return settings, err
+}
+
+// ParseLines is Parse that also tells, for messages, where each key stands: the
+// natural line, from 1, on which the setting that won starts.
+func ParseLines(text []byte) (settings map[string]string, numbers map[string]int, err error) {
+	settings, numbers = make(map[string]string), make(map[string]int)
 	lines := lineReader{rest: decode(text)}
 	for {
 		line, number, ok := lines.logical()
 		if !ok {
-			return settings, nil
+			return settings, numbers, nil
 		}
 		rawKey, rawValue := split(line)
 		key, err := unescape(rawKey)
 		if err != nil {
-			return nil, &SyntaxError{Line: number, Reason: err.Error()}
+			return nil, nil, &SyntaxError{Line: number, Reason: err.Error()}
 		}
 		value, err := unescape(rawValue)
 		if err != nil {
-			return nil, &SyntaxError{Line: number, Reason: err.Error()}
+			return nil, nil, &SyntaxError{Line: number, Reason: err.Error()}
 		}
-		settings[key] = value
+		settings[key], numbers[key] = value, number
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 )
 
 func TestParse(t *testing.T) {
@@ -85,6 +86,32 @@ func TestFormat(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Format (-want +got):\n%s", diff)
 	}
+}
+
+func TestParseLines(t *testing.T) {
+	settings, lines, err := ParseLines([]byte("# c\na=1\n\nb=\\\n  2\n=x\na=3\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"a": "3", "b": "2", "": "x"}, settings); diff != "" {
+		t.Errorf("settings (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]int{"a": 7, "b": 4, "": 6}, lines); diff != "" {
+		t.Errorf("lines (-want +got):\n%s", diff)
+	}
+}
+
+func TestFormatLosesNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := rapid.MapOf(rapid.String(), rapid.String()).Draw(t, "settings")
+		got, err := Parse(Format(want))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("read back (-want +got):\n%s", diff)
+		}
+	})
 }
 
 func FuzzParse(f *testing.F) {

@@ -22,13 +22,14 @@ type Settings struct {
 // Source is where the first values of a server come from.
 type Source struct {
 	File         map[string]string // contents of the configuration file, nil without one
+	Lines        map[string]int    // where in the file each of its keys stands, for messages; may be nil
 	ConfigFile   string            // its path, "" without one
 	Home         string            // the user's home directory, for the stock default paths
 	RocketMQHome string            // value of ROCKETMQ_HOME, shown and otherwise unused
 }
 
 // Load makes the settings of a server that starts. The warnings are for its log,
-// one line each: unknown keys. The error wraps ErrRefused and names every setting
+// one line each: unknown keys. Both name the line of Source.Lines. The error wraps ErrRefused and names every setting
 // that cannot work, or whose value is no value of its kind: the stock server starts
 // with another value than was written.
 //
@@ -40,10 +41,10 @@ func Load(src Source) (Settings, []string, error) {
 		ConfigStorePath: filepath.Join(src.Home, "namesrv", "namesrv.properties"),
 		RocketMQHome:    strings.TrimSpace(src.RocketMQHome),
 	}}
-	if bad := Unreadable(src.File); len(bad) > 0 {
+	if bad := unreadable(src.File, src.Lines); len(bad) > 0 {
 		return Settings{}, nil, fmt.Errorf("%w: %s", ErrRefused, strings.Join(bad, "; "))
 	}
-	loaded, warnings, err := base.With(src.File)
+	loaded, warnings, err := base.with(src.File, src.Lines)
 	if err != nil {
 		return Settings{}, warnings, err
 	}
@@ -55,16 +56,41 @@ func Load(src Source) (Settings, []string, error) {
 
 // Unreadable says, one line each, which of the values are no values of their
 // settings' kinds. With takes such a value as the stock server does.
-func Unreadable(values map[string]string) []string {
+func Unreadable(values map[string]string) []string { return unreadable(values, nil) }
+
+func unreadable(values map[string]string, lines map[string]int) []string {
 	var bad []string
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if key, known := byName[name]; known {
 			if _, _, problem := key.convert(values[name]); problem != "" {
-				bad = append(bad, name+": "+problem)
+				bad = append(bad, place(lines, name)+name+": "+problem)
 			}
 		}
 	}
 	return bad
+}
+
+// Accepted returns those of the given changes that With takes for known settings,
+// as it takes them: a number that does not parse and a key that nobody knows are not
+// among them. They are what a file must hold for the same effect at the next start.
+func Accepted(changes map[string]string) map[string]string {
+	accepted := make(map[string]string, len(changes))
+	for name, given := range changes {
+		if key, known := byName[name]; known {
+			if value, ok, _ := key.convert(given); ok {
+				accepted[name] = value
+			}
+		}
+	}
+	return accepted
+}
+
+// place begins a message about a setting, with the line on which it was given.
+func place(lines map[string]int, name string) string {
+	if line, known := lines[name]; known {
+		return fmt.Sprintf("line %d: ", line)
+	}
+	return ""
 }
 
 // With returns the settings with the given changes and leaves s alone. The warnings
@@ -72,6 +98,10 @@ func Unreadable(values map[string]string) []string {
 // a number keeps the value it had. Errors are those of Load; after an error nothing
 // of changes holds.
 func (s Settings) With(changes map[string]string) (Settings, []string, error) {
+	return s.with(changes, nil)
+}
+
+func (s Settings) with(changes map[string]string, lines map[string]int) (Settings, []string, error) {
 	var warnings, problems []string
 	next := Settings{set: maps.Clone(s.set)}
 	if next.set == nil {
@@ -81,7 +111,7 @@ func (s Settings) With(changes map[string]string) (Settings, []string, error) {
 		key, known := byName[name]
 		if !known {
 			next.set[name] = changes[name]
-			warnings = append(warnings, fmt.Sprintf("unknown setting %s: kept for display, without effect", name))
+			warnings = append(warnings, fmt.Sprintf("%sunknown setting %q: kept for display, without effect", place(lines, name), name))
 			continue
 		}
 		value, ok, problem := key.convert(changes[name])
@@ -96,7 +126,7 @@ func (s Settings) With(changes map[string]string) (Settings, []string, error) {
 		}
 		next.set[name] = value
 		if problem := key.check(value); problem != "" {
-			problems = append(problems, name+" "+problem)
+			problems = append(problems, place(lines, name)+name+" "+problem)
 		}
 	}
 	problems = append(problems, next.contradictions()...)
@@ -171,29 +201,32 @@ func (s Settings) Forbidden(names []string) []string {
 	return forbidden
 }
 
-// Render writes all settings as the stock answer to GET_NAMESRV_CONFIG does: one
-// key=value line each, sorted, in UTF-8 and not escaped. Only line breaks inside a
-// value are, or they would look like further settings. It holds every stock key,
+// Shown returns what the stock answer to GET_NAMESRV_CONFIG holds: every stock key,
 // every unknown key that was given, and those of the server's own that have a value
-// and are no secret.
-func (s Settings) Render() []byte { return s.render(false) }
-
-// RenderAll is Render with the secrets, for the server's own file.
-func (s Settings) RenderAll() []byte { return s.render(true) }
-
-func (s Settings) render(secrets bool) []byte {
+// and are no secret. The map is the caller's.
+func (s Settings) Shown() map[string]string {
 	shown := maps.Clone(s.set)
 	if shown == nil {
 		shown = make(map[string]string)
 	}
 	for _, key := range table {
 		value, _ := s.Value(key.Name)
-		if key.Own && value == "" || key.Secret && !secrets {
+		if key.Own && value == "" || key.Secret {
 			delete(shown, key.Name)
 			continue
 		}
 		shown[key.Name] = value
 	}
+	return shown
+}
+
+// Render writes what Shown returns as the stock server does: one key=value line
+// each, sorted, in UTF-8 and not escaped. Only line breaks inside a value are, or
+// they would look like further settings. It is for people and for the wire; read as
+// properties, values with a backslash come out as others. Files are written by
+// properties.Format.
+func (s Settings) Render() []byte {
+	shown := s.Shown()
 	breaks := strings.NewReplacer("\n", `\n`, "\r", `\r`)
 	var text []byte
 	for _, name := range slices.Sorted(maps.Keys(shown)) {

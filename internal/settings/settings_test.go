@@ -2,6 +2,7 @@ package settings
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -56,8 +57,10 @@ func TestRenderHidesSecrets(t *testing.T) {
 	if text := string(s.Render()); strings.Contains(text, "assword") || !strings.Contains(text, "\ntls.server.keyPath=k\n") {
 		t.Errorf("shown:\n%s", text)
 	}
-	if text := string(s.RenderAll()); strings.Count(text, "keyPassword=secret\n") != 2 {
-		t.Errorf("kept:\n%s", text)
+	for name, value := range s.Shown() {
+		if value == "secret" {
+			t.Errorf("%s is shown", name)
+		}
 	}
 }
 
@@ -135,6 +138,46 @@ func TestLoadRefuses(t *testing.T) {
 			}
 			if strings.Contains(err.Error(), "\n") {
 				t.Errorf("message of several lines: %q", err)
+			}
+		})
+	}
+}
+
+func TestShownIsNotEscaped(t *testing.T) {
+	odd := `C:\users\x`
+	s := mustLoad(t, Source{File: map[string]string{"productEnvName": odd, "x": "1\n2"}})
+	if shown := s.Shown(); shown["productEnvName"] != odd || shown["x"] != "1\n2" || shown["listenPort"] != "9876" {
+		t.Errorf("shown: %q", shown)
+	}
+	if text := string(s.Render()); !strings.Contains(text, "\nproductEnvName="+odd+"\n") { // as the stock server answers
+		t.Errorf("rendered:\n%s", text)
+	}
+}
+
+func TestAccepted(t *testing.T) {
+	got := Accepted(map[string]string{"listenPort": "+1", "scanNotActiveBrokerInterval": "5s", "orderMessageEnable": "maybe", "productEnvName": " a ", "noSuchKey": "x"})
+	want := map[string]string{"listenPort": "1", "orderMessageEnable": "false", "productEnvName": "a"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Accepted (-want +got):\n%s", diff)
+	}
+}
+
+func TestMessagesNameTheLine(t *testing.T) {
+	tests := []struct {
+		name       string
+		key, value string
+		want       string
+	}{
+		{"a key that nobody knows", "noSuchKey", "1", `line 7: unknown setting "noSuchKey"`},
+		{"an empty key", "", "x", `line 7: unknown setting ""`},
+		{"a value of another kind", "listenPort", "x", `line 7: listenPort: "x" is not`},
+		{"a value out of range", "listenPort", "70000", "line 7: listenPort is 70000"},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			_, warnings, err := Load(Source{File: map[string]string{tc.key: tc.value}, Lines: map[string]int{tc.key: 7}})
+			if said := fmt.Sprint(warnings, err); !strings.Contains(said, tc.want) {
+				t.Errorf("said %q, want %q", said, tc.want)
 			}
 		})
 	}

@@ -50,14 +50,14 @@ func (t ClientTLS) files() []string {
 func (t ClientTLS) build() (*tls.Config, error) {
 	cfg := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true} // what it skips, host names too, verify does
 	if !t.Identity.empty() {
-		pair, err := t.Identity.load()
+		pair, err := t.Identity.Load()
 		if err != nil {
 			return nil, err
 		}
 		cfg.Certificates = []tls.Certificate{pair}
 	}
 	if t.VerifyServer {
-		trusted, err := loadTrusted(t.TrustFile)
+		trusted, err := LoadTrusted(t.TrustFile)
 		if err != nil {
 			return nil, err
 		}
@@ -68,12 +68,19 @@ func (t ClientTLS) build() (*tls.Config, error) {
 
 // verify checks a server's chain, and not its name: brokers are known by address.
 func verify(chain []*x509.Certificate, trusted *x509.CertPool) error {
+	if err := VerifyServer(chain, trusted); err != nil {
+		return fmt.Errorf("certificate of the server: %w", err)
+	}
+	return nil
+}
+
+// VerifyServer says why a chain, the certificate itself first, is not one that a server may show; host names are not
+// looked at. A nil pool stands for what the system trusts.
+func VerifyServer(chain []*x509.Certificate, trusted *x509.CertPool) error {
 	between := x509.NewCertPool()
 	for _, certificate := range chain[1:] {
 		between.AddCert(certificate)
 	}
-	if _, err := chain[0].Verify(x509.VerifyOptions{Roots: trusted, Intermediates: between}); err != nil {
-		return fmt.Errorf("certificate of the server: %w", err)
-	}
-	return nil
+	_, err := chain[0].Verify(x509.VerifyOptions{Roots: trusted, Intermediates: between, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
+	return err
 }

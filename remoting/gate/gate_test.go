@@ -272,6 +272,11 @@ func TestNewWithFilesThatCannotBeUsed(t *testing.T) {
 	good, other := a.identity(t, "server"), a.identity(t, "other")
 	text := t.TempDir() + "/text"
 	writeFile(t, text, []byte("no PEM"))
+	long := t.TempDir() + "/long"
+	writeFile(t, long, []byte("no PEM"))
+	if err := os.Truncate(long, maxFile+1); err != nil {
+		t.Fatal(err)
+	}
 	tests := []struct {
 		name string
 		cfg  ServerTLS
@@ -284,6 +289,9 @@ func TestNewWithFilesThatCannotBeUsed(t *testing.T) {
 		{"no key in the file", ServerTLS{Identity: Identity{CertFile: good.CertFile, KeyFile: text}}, text + ": no private key"},
 		{"no certificate in the file", ServerTLS{Identity: Identity{CertFile: text, KeyFile: good.KeyFile}}, text},
 		{"nobody to trust", ServerTLS{Identity: good, VerifyClient: true, TrustFile: text}, text + ": no certificate"},
+		{"more than is read of a certificate", ServerTLS{Identity: Identity{CertFile: long, KeyFile: good.KeyFile}}, long + ": more than"},
+		{"more than is read of a key", ServerTLS{Identity: Identity{CertFile: good.CertFile, KeyFile: long}}, long + ": more than"},
+		{"more than is read of a trust file", ServerTLS{Identity: good, VerifyClient: true, TrustFile: long}, long + ": more than"},
 		{"a missing trust file", ServerTLS{Identity: good, VerifyClient: true, TrustFile: "/nowhere/ca.pem"}, "/nowhere/ca.pem"},
 	}
 	for _, tc := range tests {

@@ -6,8 +6,13 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 )
+
+// maxFile bounds what is read of a file, in bytes: a device or a pipe may have no end. The certificates that a system
+// trusts take a quarter of a MiB.
+const maxFile = 8 << 20
 
 // Errors of the files.
 var (
@@ -32,16 +37,16 @@ func (id Identity) files() []string {
 	return []string{id.CertFile, id.KeyFile}
 }
 
-// load reads both files. A key that does not belong to the certificate is an error.
-func (id Identity) load() (tls.Certificate, error) {
+// Load reads both files. A key that does not belong to the certificate is an error.
+func (id Identity) Load() (tls.Certificate, error) {
 	if id.CertFile == "" || id.KeyFile == "" {
 		return tls.Certificate{}, ErrNoFile
 	}
-	chain, err := os.ReadFile(id.CertFile)
+	chain, err := readFile(id.CertFile)
 	if err != nil {
 		return tls.Certificate{}, err
 	}
-	text, err := os.ReadFile(id.KeyFile)
+	text, err := readFile(id.KeyFile)
 	if err != nil {
 		return tls.Certificate{}, err
 	}
@@ -56,12 +61,26 @@ func (id Identity) load() (tls.Certificate, error) {
 	return pair, nil
 }
 
-// loadTrusted reads certificates to verify others by; nil, which stands for those that the system trusts, without a file.
-func loadTrusted(file string) (*x509.CertPool, error) {
+// readFile reads a file that may have no end.
+func readFile(name string) ([]byte, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxFile+1))
+	if err == nil && len(text) > maxFile {
+		err = fmt.Errorf("%s: more than %d bytes: give a file with certificates or a key in PEM form", name, maxFile)
+	}
+	return text, err
+}
+
+// LoadTrusted reads certificates to verify others by; nil, which stands for those that the system trusts, without a file.
+func LoadTrusted(file string) (*x509.CertPool, error) {
 	if file == "" {
 		return nil, nil
 	}
-	text, err := os.ReadFile(file)
+	text, err := readFile(file)
 	if err != nil {
 		return nil, err
 	}

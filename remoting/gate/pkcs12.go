@@ -11,13 +11,16 @@ import (
 	"unicode/utf16"
 )
 
-// What pkcs12Key derives, RFC 7292 B.3.
+// What derive makes, RFC 7292 B.3.
 const (
 	pkcs12ForKey byte = 1
 	pkcs12ForIV  byte = 2
 )
 
-const sha1Block = 64 // bytes that SHA-1 takes at a time, v in RFC 7292
+const (
+	sha1Block    = 64 // bytes that SHA-1 takes at a time, v in RFC 7292
+	tripleDESKey = 24 // bytes
+)
 
 // sha3DES derives a key and an initialisation vector for triple DES, RFC 7292 appendix C.
 func sha3DES(params []byte, password string) (cipher.BlockMode, error) {
@@ -31,19 +34,27 @@ func sha3DES(params []byte, password string) (cipher.BlockMode, error) {
 	if err := checkIterations(p.Iterations); err != nil {
 		return nil, err
 	}
-	key := pkcs12Key(pkcs12ForKey, password, p.Salt, p.Iterations, 24)
-	iv := pkcs12Key(pkcs12ForIV, password, p.Salt, p.Iterations, des.BlockSize)
+	secret := pkcs12Secret{password: password, salt: p.Salt, iterations: p.Iterations}
+	key := secret.derive(pkcs12ForKey, tripleDESKey)
+	iv := secret.derive(pkcs12ForIV, des.BlockSize)
 	return cbc(des.NewTripleDESCipher, key, iv)
 }
 
-// pkcs12Key derives size bytes, RFC 7292 B.2, with SHA-1. The names are those of the RFC.
-func pkcs12Key(id byte, password string, salt []byte, iterations, size int) []byte {
+// pkcs12Secret is what keys are derived from.
+type pkcs12Secret struct {
+	password   string
+	salt       []byte
+	iterations int
+}
+
+// derive makes size bytes, RFC 7292 B.2, with SHA-1. The names are those of the RFC.
+func (s pkcs12Secret) derive(id byte, size int) []byte {
 	d := bytes.Repeat([]byte{id}, sha1Block)
-	i := append(fillBlocks(salt), fillBlocks(bmpString(password))...)
+	i := append(fillBlocks(s.salt), fillBlocks(bmpString(s.password))...)
 	var key []byte
 	for len(key) < size {
 		a := sha1.Sum(append(bytes.Clone(d), i...))
-		for range iterations - 1 {
+		for range s.iterations - 1 {
 			a = sha1.Sum(a[:])
 		}
 		key = append(key, a[:]...)

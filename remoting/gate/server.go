@@ -57,14 +57,14 @@ func (t ServerTLS) builder() (func() (*tls.Config, error), error) {
 }
 
 func (t ServerTLS) build() (*tls.Config, error) {
-	pair, err := t.Identity.load()
+	pair, err := t.Identity.Load()
 	if err != nil {
 		return nil, err
 	}
 	cfg := serverConfig(pair)
 	cfg.ClientAuth = t.clientAuth()
 	if t.VerifyClient {
-		cfg.ClientCAs, err = loadTrusted(t.TrustFile)
+		cfg.ClientCAs, err = LoadTrusted(t.TrustFile)
 	}
 	return cfg, err
 }
