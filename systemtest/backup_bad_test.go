@@ -77,6 +77,7 @@ func badBackups(t *testing.T, good []byte, n *systemtest.Node) map[string][]byte
 // TestBadBackups promises that whatever is not exactly what was saved is refused, by inspect and by restore, with one line
 // and code 1, and that nothing is changed.
 func TestBadBackups(t *testing.T) {
+	mostlyWaits(t)
 	n := startNode(t, "bad-backups")
 	fillWith(t, &systemtest.Cluster{Nodes: []*systemtest.Node{n}}, 2, 30)
 	dir := t.TempDir()

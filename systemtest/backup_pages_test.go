@@ -150,6 +150,7 @@ func awaitReady(t *testing.T, peers ...*systemtest.Node) {
 // TestRecoverPage follows docs/recover.md word by word: two of three peers lose their directories, and everything is
 // there again. The directories of before are refused when they are found again, with the line that the page shows.
 func TestRecoverPage(t *testing.T) {
+	mostlyWaits(t)
 	hosts := newHosts(t, "ns1", "ns2", "ns3")
 	elsewhere(t, hosts["ns1"].DataDir())
 	var peers []*systemtest.Node

@@ -172,6 +172,7 @@ func TestUnknownProperty(t *testing.T) {
 
 // TestUnresolvablePeer promises that a peer whose name does not resolve yet is waited for, with warnings that have it.
 func TestUnresolvablePeer(t *testing.T) {
+	mostlyWaits(t)
 	const name = "no-such-host.invalid"
 	n := newNode(t, "n1")
 	n.AddFlags("--bootstrap-expect", "2", "--join", n.Peer+","+name+":9875")

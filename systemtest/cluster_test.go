@@ -52,10 +52,13 @@ func oneBroker(t *testing.T, c *systemtest.Cluster, b *rocketmq.Broker, v rocket
 			return has(ask(t, n.Client, rocketmq.RouteOf(topic, 513)).Body, b.Addr)
 		})
 	}
-	for _, n := range []*systemtest.Node{c.Nodes[0], c.Nodes[2]} {
-		out := mqadmin(t, v, "topicRoute", "-n", n.Client, "-t", topic)
+	var commands [][]string
+	for _, addr := range []string{c.Nodes[0].Client, c.Nodes[2].Client} {
+		commands = append(commands, []string{"topicRoute", "-n", addr, "-t", topic})
+	}
+	for i, out := range mqadmins(t, v, commands...) {
 		if err := has([]byte(out), b.Addr); err != nil {
-			t.Errorf("mqadmin topicRoute at %s: %v", n.ID, err)
+			t.Errorf("mqadmin %v: %v", commands[i], err)
 		}
 	}
 

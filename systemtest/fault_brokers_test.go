@@ -18,7 +18,7 @@ import (
 // TestPeerWithTheNewestRegistrationDies promises that the death of a peer is not the death of a broker that was
 // connected to that one only: it stays until it has been silent for its own time.
 func TestPeerWithTheNewestRegistrationDies(t *testing.T) {
-	t.Parallel() // most of it is waiting
+	mostlyWaits(t)
 	c := startCluster(t)
 	for _, leads := range []bool{true, false} {
 		t.Run(fmt.Sprintf("leader %v", leads), func(t *testing.T) {
@@ -47,6 +47,7 @@ func TestPeerWithTheNewestRegistrationDies(t *testing.T) {
 // TestAllConnectionsLostForAMoment promises that a broker which lost its connections to all peers, and is back at one of
 // them at once, is on all of them in the end, and stays.
 func TestAllConnectionsLostForAMoment(t *testing.T) {
+	mostlyWaits(t)
 	c := startCluster(t)
 	b := lab.NewBrokers("moment", 1, 2*time.Minute)[0]
 	for turn := range 3 {

@@ -115,7 +115,7 @@ func TestUnregistrationNamesItsBroker(t *testing.T) {
 // TestBrokerAtANewAddress promises that a broker which comes back under another address is there at once, and that the
 // end of its old address later takes nothing with it.
 func TestBrokerAtANewAddress(t *testing.T) {
-	t.Parallel() // most of it is waiting
+	mostlyWaits(t)
 	c := startCluster(t)
 	before := lab.NewBrokers("readdressed", 1, shortTimeout)[0]
 	after := before

@@ -11,7 +11,7 @@ import (
 // TestWallClockStep promises that a wall clock that jumps by an hour, in either direction, at the leader or at another
 // peer, removes no broker and holds nothing up.
 func TestWallClockStep(t *testing.T) {
-	t.Parallel() // most of it is waiting
+	mostlyWaits(t)
 	c := startCluster(t)
 	brokers := lab.NewBrokers("clock", 12, shortTimeout)
 	f := fleet(t, c, brokers, 2*time.Second, c.Clients()...)

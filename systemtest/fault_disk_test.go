@@ -196,7 +196,7 @@ func TestFailingDisk(t *testing.T) {
 
 // TestHangingDisk promises that a leader whose disk does not answer for ten seconds ends, and another takes over.
 func TestHangingDisk(t *testing.T) {
-	t.Parallel() // most of it is waiting
+	mostlyWaits(t)
 	c := startCluster(t)
 	leader, others := leaderOf(t, c)
 	strace(t, leader, "delay_enter=14000000") // the process cannot end before

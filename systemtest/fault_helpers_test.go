@@ -27,14 +27,6 @@ func lasting(short, full time.Duration) time.Duration {
 	return short
 }
 
-// onlyLong skips a test that has no short form.
-func onlyLong(t *testing.T) {
-	t.Helper()
-	if !long() {
-		t.Skip("this takes minutes: NAMESRV_LONG=1 asks for it")
-	}
-}
-
 // fleet starts brokers that renew at the given servers, and waits until each server shows them all.
 func fleet(t *testing.T, c *systemtest.Cluster, brokers []rocketmq.Registration, every time.Duration, addrs ...string) *lab.Fleet {
 	t.Helper()

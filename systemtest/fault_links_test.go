@@ -16,29 +16,26 @@ import (
 // TestLinksCut promises that a peer cut off from the others, both ways or one way, as leader or not, gives no stale
 // answer that it calls linearizable, commits nothing, and costs no broker.
 func TestLinksCut(t *testing.T) {
+	mostlyWaits(t)
 	c, network := networkCluster(t, "--on-no-leader", "refuse")
 	brokers := lab.NewBrokers("links", 12, shortTimeout)
 	fleet(t, c, brokers, 2*time.Second, c.Clients()...)
 	index := func(n *systemtest.Node) int { return slices.Index(c.Nodes, n) }
 	tests := []struct {
 		name   string
-		full   bool // in the long form only
 		leader bool
 		cut    func(victim int, others []int) error
 	}{
-		{"leader cut off", false, true, func(victim int, _ []int) error { return network.Isolate(victim) }},
-		{"follower cut off", true, false, func(victim int, _ []int) error { return network.Isolate(victim) }},
-		{"leader does not hear", false, true, func(victim int, others []int) error { return cutAll(network, others, []int{victim}) }},
-		{"leader is not heard", true, true, func(victim int, others []int) error { return cutAll(network, []int{victim}, others) }},
-		{"follower does not hear", true, false, func(victim int, others []int) error { return cutAll(network, others, []int{victim}) }},
-		{"follower is not heard", false, false, func(victim int, others []int) error { return cutAll(network, []int{victim}, others) }},
-		{"one link of the leader", true, true, func(victim int, others []int) error { return cutAll(network, []int{victim}, others[:1]) }},
+		{"leader cut off", true, func(victim int, _ []int) error { return network.Isolate(victim) }},
+		{"follower cut off", false, func(victim int, _ []int) error { return network.Isolate(victim) }},
+		{"leader does not hear", true, func(victim int, others []int) error { return cutAll(network, others, []int{victim}) }},
+		{"leader is not heard", true, func(victim int, others []int) error { return cutAll(network, []int{victim}, others) }},
+		{"follower does not hear", false, func(victim int, others []int) error { return cutAll(network, others, []int{victim}) }},
+		{"follower is not heard", false, func(victim int, others []int) error { return cutAll(network, []int{victim}, others) }},
+		{"one link of the leader", true, func(victim int, others []int) error { return cutAll(network, []int{victim}, others[:1]) }},
 	}
 	for i, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if tt.full {
-				onlyLong(t)
-			}
 			ready(t, c)
 			victim, others := leaderOf(t, c)
 			if !tt.leader {
@@ -116,7 +113,7 @@ func (ct *cutTest) run(t *testing.T, cut func() error) {
 func (ct *cutTest) write(ctx context.Context) {
 	p := &pool{conns: map[string]*rocketmq.Conn{}}
 	defer p.close()
-	for i, turn := 1, 0; ctx.Err() == nil; turn++ {
+	for i, turn := 1, 0; paced(ctx); turn++ {
 		answer, err := p.call(ctx, ct.others[turn%2].Client, rocketmq.PutKV("fault", ct.key(), fmt.Sprint(i)))
 		if refusal(answer, err) != nil {
 			continue
@@ -132,7 +129,7 @@ func (ct *cutTest) write(ctx context.Context) {
 func (ct *cutTest) read(ctx context.Context) {
 	p := &pool{conns: map[string]*rocketmq.Conn{}}
 	defer p.close()
-	for ctx.Err() == nil {
+	for paced(ctx) {
 		ct.mu.Lock()
 		before := ct.acked
 		ct.mu.Unlock()
@@ -153,13 +150,23 @@ func (ct *cutTest) read(ctx context.Context) {
 func (ct *cutTest) writeAtVictim(ctx context.Context) {
 	p := &pool{conns: map[string]*rocketmq.Conn{}}
 	defer p.close()
-	for i := 0; ctx.Err() == nil; i++ {
+	for i := 0; paced(ctx); i++ {
 		value := fmt.Sprint(i)
 		if refusal(p.call(ctx, ct.victim.Client, rocketmq.PutKV("fault", ct.key()+"-"+value, value))) == nil {
 			ct.mu.Lock()
 			ct.mine = append(ct.mine, value)
 			ct.mu.Unlock()
 		}
+	}
+}
+
+// paced is true after a pause, until ctx ends: other tests run beside this one.
+func paced(ctx context.Context) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(2 * time.Millisecond):
+		return true
 	}
 }
 
@@ -188,6 +195,7 @@ func numberIn(text string) int {
 // TestEachBrokerAtOnePeer promises that brokers which reach one peer each are in the answers of all, byte for byte the
 // same, also while two of the peers do not reach each other.
 func TestEachBrokerAtOnePeer(t *testing.T) {
+	mostlyWaits(t)
 	c, network := networkCluster(t)
 	all := lab.NewBrokers("each", 6, shortTimeout)
 	for i, n := range c.Nodes {

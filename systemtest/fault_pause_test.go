@@ -12,7 +12,7 @@ import (
 // TestStoppedLeaderExpiresNobody promises that a leader which stood still for longer than any broker's timeout, while
 // the brokers renewed at the others, removes none of them when it goes on, and that nobody else does meanwhile.
 func TestStoppedLeaderExpiresNobody(t *testing.T) {
-	t.Parallel() // most of it is waiting
+	mostlyWaits(t)
 	c := startCluster(t)
 	leader, others := leaderOf(t, c)
 	brokers := lab.NewBrokers("paused", 12, shortTimeout)

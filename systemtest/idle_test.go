@@ -20,6 +20,7 @@ const (
 // TestIdleClusterLogsNothing promises that brokers that only renew what they registered cost the log nothing. By
 // default they renew often for a short time; NAMESRV_LONG=1 lets them renew as real ones do, for five minutes.
 func TestIdleClusterLogsNothing(t *testing.T) {
+	mostlyWaits(t)
 	every, lasts := 2*time.Second, 20*time.Second
 	if long() {
 		every, lasts = 30*time.Second, 5*time.Minute

@@ -45,8 +45,34 @@ func binaryPath(t *testing.T) string {
 	return path
 }
 
-// long skips a test that takes minutes, unless they are asked for.
+// long tells whether tests are asked for in their full length, which takes minutes each.
 func long() bool { return os.Getenv("NAMESRV_LONG") == "1" }
+
+// How many tests run at the same time once those are over that measure, or want the machine to themselves. Each kind has
+// its own places, so that neither holds up the other; go test's -parallel must leave room for both.
+var (
+	waitingPlaces = make(chan struct{}, 6)
+	javaPlaces    = make(chan struct{}, 2) // JVMs need memory, and processors when they start
+)
+
+// mostlyWaits lets a test that waits most of the time run beside others.
+func mostlyWaits(t *testing.T) {
+	t.Helper()
+	beside(t, waitingPlaces)
+}
+
+// withJVMs lets a test that starts brokers and tools run beside others.
+func withJVMs(t *testing.T) {
+	t.Helper()
+	beside(t, javaPlaces)
+}
+
+func beside(t *testing.T, places chan struct{}) {
+	t.Helper()
+	t.Parallel()
+	places <- struct{}{}
+	t.Cleanup(func() { <-places })
+}
 
 // needJava skips the test where Java or Maven is missing, or fails it where skipping is not allowed, and makes sure
 // that the artifacts are in the cache.

@@ -24,6 +24,7 @@ func wantText(t *testing.T, out string, words ...string) {
 // TestJoinRefused promises that an admin who joins the wrong peer, or the right one in the wrong way, is told so in one
 // line at any peer, and that nothing was changed.
 func TestJoinRefused(t *testing.T) {
+	mostlyWaits(t)
 	c := startCluster(t)
 	leader, others := leaderOf(t, c)
 	stranger := startNode(t, "s1")

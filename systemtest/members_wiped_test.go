@@ -43,6 +43,7 @@ func outside(t *testing.T, n *systemtest.Node) {
 // TestWipedPeer promises that a peer which lost its directory and is started by its old command line is no member, never
 // votes and says in one line what to do; with --replace it is a voter again within seconds.
 func TestWipedPeer(t *testing.T) {
+	mostlyWaits(t)
 	c := startCluster(t)
 	leader, others := leaderOf(t, c)
 	if a := ask(t, leader.Client, rocketmq.PutKV("wiped", "key", "value")); a.Code != rocketmq.Success {

@@ -11,6 +11,7 @@ import (
 // TestRollingRestartKeepsABinaryThatRan promises that scripts/rolling-restart installs nothing that is no namesrv, and
 // that namesrv.old is what the three peers ran, however many binaries that do not work are tried after that.
 func TestRollingRestartKeepsABinaryThatRan(t *testing.T) {
+	mostlyWaits(t)
 	s := startScripted(t)
 	installed, old := filepath.Join(s.dir, "namesrv"), filepath.Join(s.dir, "namesrv.old")
 	good, err := os.ReadFile(installed)

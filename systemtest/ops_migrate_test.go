@@ -39,7 +39,7 @@ func startStockSetUp(t *testing.T) *migration {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(s.Stop)
+		t.Cleanup(s.Kill)
 		if err := refusal(rocketmq.Ask(within(t, 10*time.Second), s.Addr, rocketmq.PutKV("ORDER_TOPIC_CONFIG", "ordered", orderConfig))); err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +64,7 @@ func (g *migration) startBrokers(t *testing.T, names ...string) {
 		g.files = append(g.files, filepath.Join(cfg.Dir, "broker.properties"))
 		starting.Go(func() {
 			if g.brokers[i], errs[i] = rocketmq.StartBroker(ctx, cfg); errs[i] == nil {
-				t.Cleanup(g.brokers[i].Stop)
+				t.Cleanup(g.brokers[i].Kill)
 				errs[i] = g.brokers[i].AwaitRegistered(ctx, cfg.NameServers...)
 			}
 		})
@@ -137,9 +137,12 @@ func (g *migration) awaitSame(t *testing.T, limit time.Duration) {
 // sameLists compares the lists of topics as an admin does: mqadmin prints lines about itself too, which have blanks.
 func (g *migration) sameLists(t *testing.T) {
 	t.Helper()
-	var lists [][]string
+	var commands, lists [][]string
 	for _, addrs := range [][]string{g.stockAddrs(), g.group.Clients()} {
-		lines := strings.Split(mqadmin(t, rocketmq.V550, "topicList", "-n", strings.Join(addrs, ";")), "\n")
+		commands = append(commands, []string{"topicList", "-n", strings.Join(addrs, ";")})
+	}
+	for _, out := range mqadmins(t, rocketmq.V550, commands...) {
+		lines := strings.Split(out, "\n")
 		lines = slices.DeleteFunc(lines, func(l string) bool { return l == "" || strings.Contains(l, " ") })
 		slices.Sort(lines)
 		lists = append(lists, lines)
@@ -177,7 +180,7 @@ func (g *migration) importKV(t *testing.T) {
 // TestMigration promises that the way of docs/migrate.md leads from two stock servers to three of ours while real brokers
 // and clients run, without a failed send.
 func TestMigration(t *testing.T) {
-	onlyLong(t)
+	withJVMs(t)
 	needJava(t, rocketmq.V550)
 	g := startStockSetUp(t)
 	for _, b := range g.brokers { // one topic, at both brokers

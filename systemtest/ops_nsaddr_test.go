@@ -103,7 +103,7 @@ func (m *movable) told(t *testing.T, limit time.Duration, who string) {
 // shows when they need a route and reach the newcomer only. Clients ask once more ten seconds after their start, which is
 // when the change is made; a second change, with NAMESRV_LONG=1, is found at their usual two minutes.
 func TestAddressServer(t *testing.T) {
-	onlyLong(t)
+	withJVMs(t)
 	needJava(t, rocketmq.V550)
 	g := startMovable(t)
 	b := startBroker(t, rocketmq.BrokerConfig{Name: "asking", Properties: []string{
@@ -117,7 +117,7 @@ func TestAddressServer(t *testing.T) {
 	if err := rocketmq.CreateTopic(within(t, 30*time.Second), b.Addr, topic); err != nil {
 		t.Fatal(err)
 	}
-	java, err := rocketmq.StartJavaSender(within(t, time.Minute), t.TempDir(), topic,
+	java, err := rocketmq.StartJavaSender(within(t, 2*time.Minute), t.TempDir(), topic,
 		"-Drocketmq.namesrv.domain="+g.door.host, "-Drocketmq.namesrv.domain.subgroup=java")
 	if err != nil {
 		t.Fatal(err)

@@ -145,6 +145,7 @@ func brokenBinary(t *testing.T, working string) string {
 // real producer and without a question for a route that none of the peers answers, that it stops at the first peer that
 // does not come back, and that this peer can be brought back by the same script.
 func TestRollingRestart(t *testing.T) {
+	withJVMs(t)
 	needJava(t, rocketmq.V550)
 	s := startScripted(t)
 	b := startBroker(t, rocketmq.BrokerConfig{Name: "rolling", NameServers: s.clients()})

@@ -191,7 +191,7 @@ func startActingGroup(t *testing.T, nameServers []string) (master, slave *rocket
 	member := func(id int, role string) rocketmq.BrokerConfig {
 		return rocketmq.BrokerConfig{
 			Name: actingBroker, Cluster: actingCluster, ID: id, NameServers: nameServers,
-			Properties: []string{"enableSlaveActingMaster=true", "slaveReadEnable=true", "brokerRole=" + role},
+			Properties: []string{"enableSlaveActingMaster=true", "slaveReadEnable=true", "brokerRole=" + role, "registerNameServerPeriod=10000"},
 		}
 	}
 	brokers := startBrokers(t, member(0, "ASYNC_MASTER"), member(1, "SLAVE"))
@@ -210,7 +210,7 @@ func startActingGroup(t *testing.T, nameServers []string) (master, slave *rocket
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(again.Stop)
+		t.Cleanup(again.Kill)
 	}
 }
 
@@ -255,7 +255,7 @@ func awaitReplicated(t *testing.T, addr string, want int) {
 // the stock server, which is the last.
 func stageAlike(t *testing.T, stage string, watchers []*watcher, members, routed string) {
 	t.Helper()
-	stock := watchers[len(watchers)-1]
+	stock, began := watchers[len(watchers)-1], time.Now()
 	eventually(t, actingTime, stage, func() error {
 		for _, w := range watchers {
 			v := w.last()
@@ -271,6 +271,7 @@ func stageAlike(t *testing.T, stage string, watchers []*watcher, members, routed
 		}
 		return nil
 	})
+	t.Logf("%s: the same at all servers after %v", stage, since(began))
 }
 
 // neverEmpty fails the test for each look that failed or showed no member, no route or no queue.

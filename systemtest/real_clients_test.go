@@ -12,7 +12,7 @@ import (
 
 const (
 	exchanged    = 50 // messages of each client
-	exchangeTime = 2 * time.Minute
+	exchangeTime = 4 * time.Minute
 )
 
 // needFurther is needJava for the proxy and the container.
@@ -42,6 +42,7 @@ func needNode(t *testing.T) {
 // proxy. Its parts share a group and two brokers that compress their registrations: one of 5.5.0, which says that it does
 // not and never registers at a stock server, and one of 4.9.7, which says so.
 func TestClientsOfOtherLanguages(t *testing.T) {
+	withJVMs(t)
 	needFurther(t)
 	needJava(t, rocketmq.V497)
 	c := startCluster(t)
@@ -66,7 +67,7 @@ func TestClientsOfOtherLanguages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(p.Stop)
+		t.Cleanup(p.Kill)
 		converse(t, rocketmq.MessagesInJava, rocketmq.Exchange{NameServers: []string{p.Addr}, Topic: topic, Name: "proxy"})
 	})
 }

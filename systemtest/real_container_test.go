@@ -10,6 +10,7 @@ import (
 // TestBrokerContainer promises that two brokers that share one connection to each peer are both known, that either comes
 // and goes without the other, and that both go with their process.
 func TestBrokerContainer(t *testing.T) {
+	withJVMs(t)
 	needFurther(t)
 	addrs := startCluster(t).Clients()
 	c, err := rocketmq.StartContainer(within(t, 2*time.Minute), t.TempDir(), addrs,

@@ -18,12 +18,13 @@ const splitSize = 3
 // TestBesideTheStockServer registers real brokers at three peers and at a stock server, and compares what tools and
 // other brokers see there. Its parts share the servers.
 func TestBesideTheStockServer(t *testing.T) {
+	withJVMs(t)
 	needJava(t, rocketmq.V550)
-	s, err := rocketmq.StartStock(within(t, time.Minute), rocketmq.StockConfig{Dir: t.TempDir()})
+	s, err := rocketmq.StartStock(within(t, 2*time.Minute), rocketmq.StockConfig{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.Stop)
+	t.Cleanup(s.Kill)
 	c := startCluster(t)
 	all := append(c.Clients(), s.Addr)
 	b := startBroker(t, rocketmq.BrokerConfig{Name: "split", NameServers: all, Properties: []string{

@@ -11,6 +11,7 @@ import (
 // TestSingleServer promises that a server alone serves a real broker and mqadmin, and that it prints the line that
 // scripts around a name server wait for, byte for byte.
 func TestSingleServer(t *testing.T) {
+	withJVMs(t)
 	needJava(t, rocketmq.V550)
 	n := startNode(t, "n1")
 	want := "The Name Server boot success. serializeType=JSON, address " + n.Client + "\n"

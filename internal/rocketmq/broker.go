@@ -102,6 +102,8 @@ func brokerProperties(cfg BrokerConfig, port int) []string {
 		"timerWheelEnable=false",
 		"autoCreateTopicEnable=true",
 		"diskMaxUsedSpaceRatio=98",
+		"waitTimeMillsInSendQueue=10000", // on a busy machine it would refuse messages, which says nothing about name servers
+		"osPageCacheBusyTimeOutMills=10000",
 	}, cfg.Properties)
 }
 

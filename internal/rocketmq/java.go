@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	bootTimeout = 60 * time.Second // a JVM and its program, on a busy machine
+	bootTimeout = 2 * time.Minute  // a JVM and its program, on a busy machine
 	stopGrace   = 15 * time.Second // a broker flushes and unregisters first
 )
 

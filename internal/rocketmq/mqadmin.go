@@ -23,7 +23,7 @@ func MQAdmin(ctx context.Context, v Version, args ...string) (string, error) {
 	defer os.RemoveAll(dir)
 	return program{
 		version: v, name: "mqadmin " + args[0], dir: dir, class: "org.apache.rocketmq.tools.command.MQAdminStartup",
-		jvm: shortJVM, args: args,
+		jvm: shortJVM, args: args, quiet: true,
 	}.run(ctx)
 }
 

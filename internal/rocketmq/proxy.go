@@ -49,5 +49,5 @@ func StartProxy(ctx context.Context, cluster, dir string, nameServers ...string)
 	return &Proxy{Addr: fmt.Sprintf("127.0.0.1:%d", ports[0]), proc: proc}, nil
 }
 
-// Stop ends the proxy.
-func (p *Proxy) Stop() { p.proc.Stop(stopGrace) }
+// Kill ends the proxy at once.
+func (p *Proxy) Kill() { p.proc.Kill() }

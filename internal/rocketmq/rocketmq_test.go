@@ -34,7 +34,7 @@ func stock(t *testing.T) *rocketmq.Stock {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.Stop)
+	t.Cleanup(s.Kill)
 	return s
 }
 
@@ -91,7 +91,7 @@ func brokerAtStock(t *testing.T, s *rocketmq.Stock, v rocketmq.Version) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(b.Stop)
+	t.Cleanup(b.Kill)
 	if err := b.AwaitRegistered(ctx, s.Addr); err != nil {
 		t.Fatal(err)
 	}

@@ -54,8 +54,11 @@ func StartStock(ctx context.Context, cfg StockConfig) (*Stock, error) {
 // Pid is the process id of the JVM.
 func (s *Stock) Pid() int { return s.proc.Pid() }
 
-// Stop ends the server.
+// Stop ends the server politely, which takes it some seconds.
 func (s *Stock) Stop() { s.proc.Stop(stopGrace) }
+
+// Kill ends the server at once.
+func (s *Stock) Kill() { s.proc.Kill() }
 
 // Output is what the server printed, for the message of a failed test.
 func (s *Stock) Output() string { return s.proc.Stdout() + s.proc.Stderr() }

@@ -188,7 +188,7 @@ func startStock(t *testing.T) (target, error) {
 	if err != nil {
 		return target{}, err
 	}
-	t.Cleanup(s.Stop)
+	t.Cleanup(s.Kill)
 	return target{name: "stock", write: s.Addr, read: s.Addr, stop: func() { _ = syscall.Kill(s.Pid(), syscall.SIGTERM) }}, nil
 }
 

@@ -19,6 +19,7 @@ import org.apache.rocketmq.common.message.MessageExt;
  */
 public class Messages {
     private static final long PATIENCE_MILLIS = 60_000;
+    private static final int ANSWER_MILLIS = 10_000; // the usual 3 s are short for a JVM that has just started on a busy machine
 
     public static void main(String[] arguments) throws Exception {
         String nameServers = arguments[0];
@@ -28,8 +29,13 @@ public class Messages {
         for (int i = 0; i < Integer.parseInt(arguments[3]); i++) {
             missing.add(name + "-" + i);
         }
-        send(nameServers, topic, name, List.copyOf(missing));
-        consume(nameServers, topic, name, missing);
+        try {
+            send(nameServers, topic, name, List.copyOf(missing));
+            consume(nameServers, topic, name, missing);
+        } catch (Exception e) {
+            e.printStackTrace();
+            System.exit(1); // threads of the client would keep the JVM alive
+        }
         System.out.println(missing.isEmpty() ? "all consumed" : missing.size() + " messages did not come back");
         System.exit(missing.isEmpty() ? 0 : 1);
     }
@@ -37,6 +43,8 @@ public class Messages {
     private static void send(String nameServers, String topic, String name, List<String> bodies) throws Exception {
         DefaultMQProducer producer = new DefaultMQProducer("p-" + name);
         producer.setNamesrvAddr(nameServers);
+        producer.setSendMsgTimeout(ANSWER_MILLIS);
+        producer.setMqClientApiTimeout(ANSWER_MILLIS);
         producer.start();
         for (String body : bodies) {
             SendResult result = producer.send(new Message(topic, body.getBytes(StandardCharsets.UTF_8)));
@@ -51,6 +59,7 @@ public class Messages {
     private static void consume(String nameServers, String topic, String name, Set<String> missing) throws Exception {
         DefaultMQPushConsumer consumer = new DefaultMQPushConsumer("c-" + name);
         consumer.setNamesrvAddr(nameServers);
+        consumer.setMqClientApiTimeout(ANSWER_MILLIS);
         consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
         consumer.subscribe(topic, "*");
         consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) -> {

@@ -18,11 +18,14 @@ import org.apache.rocketmq.common.message.Message;
  */
 public class Steady {
     private static final long PAUSE_MILLIS = 20;
+    private static final int ANSWER_MILLIS = 10_000; // the usual 3 s are short for a JVM that has just started on a busy machine
 
     public static void main(String[] arguments) throws Exception {
         String topic = arguments[0];
         Path wishes = Path.of(arguments[2]);
         DefaultMQProducer producer = new DefaultMQProducer("p-" + arguments[1]);
+        producer.setSendMsgTimeout(ANSWER_MILLIS);
+        producer.setMqClientApiTimeout(ANSWER_MILLIS);
         producer.start();
         Set<String> done = new HashSet<>();
         int sent = 0;

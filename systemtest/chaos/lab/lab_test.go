@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -139,7 +140,7 @@ func TestStepClock(t *testing.T) {
 		want string
 	}{{time.Hour, "wall +1h, elapsed right"}, {-2 * time.Hour, "wall -2h, elapsed right"}} {
 		err := StepClock(p.Pid(), step.by)
-		if errors.Is(err, ErrUnable) {
+		if errors.Is(err, ErrUnable) && (os.Geteuid() != 0 || os.Getenv("NAMESRV_SYSTEMTEST") != "1") {
 			t.Skip(err)
 		}
 		if err != nil {
