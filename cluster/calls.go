@@ -170,7 +170,7 @@ func (t *transport) AppendEntries(id raft.ServerID, addr raft.ServerAddress, req
 
 // maxAppendBytes bounds what one request replicates: Raft counts entries only, gives each
 // request the same time, and repeats one that did not arrive in it for ever.
-const maxAppendBytes = 16 << 20
+const maxAppendBytes = MaxCommand
 
 // bound takes entries off the end of a request that is too large, and leaves one at least.
 // Raft goes on after the last one that it finds in the request afterwards.

@@ -144,7 +144,7 @@ func checkAdvertise(addr string) error {
 
 const (
 	commitTimeout    = 5 * time.Millisecond // a follower learns of a commit this soon after it when writes are sparse
-	maxAppendEntries = 64                   // there is no byte limit for one request: more large entries would never arrive in time
+	maxAppendEntries = 64                   // and maxAppendBytes
 	transportTimeout = 30 * time.Second
 	transportPool    = 3 // idle connections kept to each member
 	snapshotEvery    = 8192

@@ -69,7 +69,7 @@ func (l *liveSettings) change(ctx context.Context, changes map[string]string, sh
 	case l.turn <- struct{}{}:
 		defer func() { <-l.turn }()
 	case <-ctx.Done():
-		return nil, fmt.Errorf("another change of settings is not yet saved, and nothing was changed: try again: %w", ctx.Err())
+		return nil, fmt.Errorf("another change of settings is not yet saved, and nothing was changed: try again: %v", ctx.Err()) // of another kind than an answer that did not come
 	}
 	next, warnings, err := l.get().With(changes)
 	if err != nil {
@@ -103,7 +103,8 @@ func takenBack(err error, own map[string]string, undo func() error) error {
 	}
 	names := strings.Join(slices.Sorted(maps.Keys(own)), ", ")
 	if uerr := undo(); uerr != nil {
-		return fmt.Errorf("%w; %s did not change, but will at the next start of this peer, since the file could not be put back: %w", err, names, uerr)
+		// Not of the kind of err, which may say that nothing was changed.
+		return fmt.Errorf("%v; %s did not change, but will at the next start of this peer, since the file could not be put back: %w", err, names, uerr)
 	}
 	return fmt.Errorf("%w; %s did not change", err, names)
 }

@@ -27,16 +27,18 @@ func newConnState(applied uint64) *connState { return &connState{appliedAtAccept
 func stateOf(c *remoting.Conn) *connState { return c.Value().(*connState) }
 
 // joined says that key registers over this connection, whose end counts for it
-// from now on.
-func (cs *connState) joined(key string) {
+// from now on. It is false when that was so before.
+func (cs *connState) joined(key string) bool {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	if cs.births == nil {
 		cs.births = make(map[string]uint64)
 	}
-	if _, ok := cs.births[key]; !ok {
-		cs.births[key] = 0
+	if _, ok := cs.births[key]; ok {
+		return false
 	}
+	cs.births[key] = 0
+	return true
 }
 
 // born says whether a registration of key over this connection was answered.

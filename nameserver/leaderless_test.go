@@ -56,6 +56,12 @@ func TestConnectionOfARegistrationWithoutALeader(t *testing.T) {
 			if tc.want != reportpb.Report_OPEN {
 				return
 			}
+			if res := next.send(changed.request()); res.Code != protocol.SystemError {
+				t.Fatalf("a change without a leader is answered with %d %q", res.Code, res.Remark)
+			}
+			if got, _ := r.sessionOf(b.key()); got != tc.want {
+				t.Errorf("reported as %v after a second one that failed, want %v", got, tc.want)
+			}
 			before := r.group.entries()
 			r.group.set(func(g *fakeGroup) { g.confirm, g.propose = nil, nil })
 			next.register(b)

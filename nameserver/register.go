@@ -106,9 +106,9 @@ func (r *registering) decode() (err error) {
 func (s *Service) registerBroker(ctx context.Context, c *remoting.Conn, r *registering) (fsm.RegisterOutcome, error) {
 	key := r.who.key()
 	s.sessions.opened(key, c.ID())
-	r.conn.joined(key)
+	joined := r.conn.joined(key)
 	outcome, err := s.judge(ctx, r)
-	if r.first && (err != nil || outcome.Refused != "" || outcome.Conflict) { // nothing came of it
+	if joined && (err != nil || outcome.Refused != "" || outcome.Conflict) { // nothing came of it, nor of one before it
 		s.sessions.left(key, c.ID())
 		r.conn.forget(key)
 	}

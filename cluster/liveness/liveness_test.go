@@ -45,6 +45,14 @@ func newWorld(t *testing.T, n int) *world {
 	return w
 }
 
+// elapse lets time pass in which this process runs and nobody is heard.
+func elapse(table *Table, d time.Duration) {
+	for range d / Beat {
+		time.Sleep(Beat)
+		table.Beat()
+	}
+}
+
 func (w *world) report(peer string) {
 	w.seq[peer]++
 	r := Report{Seq: w.seq[peer], Ran: w.ran[peer], Sessions: map[string]Session{}}
@@ -248,7 +256,7 @@ func TestFewAreRemovedARound(t *testing.T) {
 func TestMarkChecksAgainUnderTheLockOfRenew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := New(Config{}, keys(2))
-		time.Sleep(timeout + time.Minute)
+		elapse(table, timeout+time.Minute)
 		table.Renew("p1", []string{"k0"})
 		marked := table.Mark([]string{"k0", "k1"}, peers)
 		if diff := cmp.Diff([]Key{{ID: "k1", Registered: 1, Timeout: timeout}}, marked); diff != "" {
@@ -334,6 +342,38 @@ func TestStoppedLeaderStillKnowsItsPeers(t *testing.T) {
 			t.Error("removed since the others, who have it open, seemed to be gone")
 		}
 	})
+}
+
+// TestRenewalAfterAStopGetsNoMoreThanItsTimeout promises that what is heard first after a stop is not given the time of
+// the stop on top of its own, through whichever door it comes.
+func TestRenewalAfterAStopGetsNoMoreThanItsTimeout(t *testing.T) {
+	const stop = time.Hour
+	key := Key{ID: "k", Registered: 1, Timeout: timeout}
+	for name, hear := range map[string]func(*Table){
+		"renewal": func(table *Table) { table.Renew("p1", []string{"k"}) },
+		"report": func(table *Table) {
+			table.Report("p1", Report{Run: 1, Seq: 9, Sessions: map[string]Session{"k": {State: Open}}})
+		},
+		"new registration": func(table *Table) {
+			table.Sync(slices.Values([]Key{{ID: "k", Registered: 2, Timeout: timeout}}))
+		},
+		"replaced tables": func(table *Table) { table.Grace() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				table := New(Config{Grace: time.Second}, slices.Values([]Key{key}))
+				time.Sleep(stop)
+				hear(table)
+				if moved := table.Beat(); moved != stop-Beat {
+					t.Errorf("moved by %v, want %v", moved, stop-Beat)
+				}
+				elapse(table, 2*timeout)
+				if marked := table.Mark([]string{"k"}, peers); len(marked) != 1 {
+					t.Error("it is silent for twice its timeout, and stays")
+				}
+			})
+		})
+	}
 }
 
 // TestStopOfAFewSecondsMovesDeadlines promises that a broker with a short timeout outlives every stop of the leader's

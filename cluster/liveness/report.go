@@ -41,7 +41,7 @@ type peer struct {
 func (t *Table) Report(from string, r Report) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now := time.Now()
+	now := t.nowLocked()
 	p := t.peers[from]
 	started := now.Add(-r.Ran)
 	if p == nil {

@@ -22,15 +22,26 @@ const Beat = time.Second
 func (t *Table) Beat() (moved time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.beatLocked(time.Now())
+	t.nowLocked()
+	return t.toldLocked()
 }
 
-func (t *Table) beatLocked(now time.Time) (moved time.Duration) {
+// toldLocked is by how much deadlines moved since it was told last.
+func (t *Table) toldLocked() (moved time.Duration) {
+	moved, t.moved = t.moved, 0
+	return moved
+}
+
+// nowLocked is the time, after deadlines have moved by what this process stood still:
+// whatever comes first after that must not get the time of the stop on top.
+func (t *Table) nowLocked() time.Time {
+	now := time.Now()
 	late := now.Sub(t.lastBeat) - Beat
 	t.lastBeat = now
 	if late <= Beat {
-		return 0
+		return now
 	}
+	t.moved += late
 	for _, e := range t.entries {
 		e.deadline = e.deadline.Add(late)
 	}
@@ -38,7 +49,7 @@ func (t *Table) beatLocked(now time.Time) (moved time.Duration) {
 	for _, p := range t.peers {
 		p.at = p.at.Add(late)
 	}
-	return late
+	return now
 }
 
 // Scan finds what has lapsed; it is a Beat too. members are those of the newest
@@ -46,8 +57,8 @@ func (t *Table) beatLocked(now time.Time) (moved time.Duration) {
 func (t *Table) Scan(members []string) Lapsed {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now := time.Now()
-	l := Lapsed{Moved: t.beatLocked(now)}
+	now := t.nowLocked()
+	l := Lapsed{Moved: t.toldLocked()}
 	for id, e := range t.entries {
 		switch {
 		case e.expiring:

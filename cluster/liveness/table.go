@@ -44,6 +44,7 @@ type Table struct {
 	mu       sync.Mutex // guards the fields below
 	began    time.Time
 	lastBeat time.Time
+	moved    time.Duration // what Beat has not told yet
 	entries  map[string]*entry
 	peers    map[string]*peer
 }
@@ -79,7 +80,7 @@ func New(cfg Config, keys iter.Seq[Key]) *Table {
 func (t *Table) Sync(keys iter.Seq[Key]) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now := time.Now()
+	now := t.nowLocked()
 	seen := make(map[string]struct{}, len(t.entries))
 	for k := range keys {
 		seen[k.ID] = struct{}{}
@@ -106,7 +107,7 @@ func (t *Table) Sync(keys iter.Seq[Key]) {
 func (t *Table) Grace() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now := time.Now()
+	now := t.nowLocked()
 	for _, e := range t.entries {
 		e.deadline, e.patient = later(e.deadline, now.Add(e.timeout+t.cfg.Grace)), false
 	}
@@ -144,7 +145,7 @@ func (t *Table) allPeers() map[string]int {
 func (t *Table) Renew(from string, keys []string) (refused []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now := time.Now()
+	now := t.nowLocked()
 	for _, k := range keys {
 		e := t.entries[k]
 		if e == nil || e.expiring {

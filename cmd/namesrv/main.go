@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -28,7 +30,11 @@ const lastWords = 200 * time.Millisecond
 // patience is how long the program may go on after the first signal; 0 is without end,
 // for a server, which hands over and answers what is in flight.
 func patience(args []string) time.Duration {
-	if command, _ := find(newApp(nil, nil, nil).Commands, args); command != nil && command.Name == serverName {
+	names := args[:min(1, len(args))]
+	if at := slices.IndexFunc(args[len(names):], func(arg string) bool { return !strings.HasPrefix(arg, "-") }); at >= 0 {
+		names = args[at:] // whatever stands before the command
+	}
+	if command, _ := find(newApp(nil, nil, nil).Commands, names); command != nil && command.Name == serverName {
 		return 0
 	}
 	return lastWords

@@ -90,6 +90,7 @@ func TestSignals(t *testing.T) {
 		{"a command", "kv import file", false, true},
 		{"a command, twice", "kv import file", true, true},
 		{"a server", "server -p", false, false},
+		{"a server behind other things", "-- server -p", false, false},
 		{"a server, twice", "server", true, true},
 	}
 	for _, tc := range tests {

@@ -21,7 +21,7 @@ func saveTo(path string) nameserver.SaveSettings {
 		return nil
 	}
 	return func(changes map[string]string) (func() error, error) {
-		undo, err := saveSettings(path, changes)
+		undo, err := laySettings(path, changes)
 		if err != nil {
 			return nil, fmt.Errorf("save settings: %w", err)
 		}
@@ -29,15 +29,33 @@ func saveTo(path string) nameserver.SaveSettings {
 	}
 }
 
-// saveSettings replaces a file whole, after its content was copied to the same name
+// saveSettings is how this server keeps changes of its settings. Without -c nobody reads
+// the file at the next start: then a disk that does not take it is no reason to refuse.
+func (c *serverConfig) saveSettings() nameserver.SaveSettings {
+	save := saveTo(c.Settings.ConfigStorePath())
+	if save == nil || c.ConfigFile != "" {
+		return save
+	}
+	return func(changes map[string]string) (func() error, error) {
+		undo, err := save(changes)
+		if err != nil {
+			c.Logger.Warn("a change of settings holds until this server ends, and is not kept", "error", err)
+			return func() error { return nil }, nil
+		}
+		return undo, nil
+	}
+}
+
+// laySettings replaces a file whole, after its content was copied to the same name
 // with .bak, as the stock server does. Unlike there it holds what it held before and
 // the changes: neither defaults nor what flags decided, which may be others at the
 // next start. What was edited by hand meanwhile stays, but for comments.
-func saveSettings(path string, changes map[string]string) (undo func() error, err error) {
+func laySettings(path string, changes map[string]string) (undo func() error, err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, err
 	}
-	if _, err := fileTarget(path); err != nil { // before it is read: a pipe would not end
+	target, err := fileTarget(path) // before it is read: a pipe would not end
+	if err != nil {
 		return nil, err
 	}
 	old, err := readFile(path, maxProperties)
@@ -60,7 +78,7 @@ func saveSettings(path string, changes map[string]string) (undo func() error, er
 		return nil, err
 	}
 	if missing {
-		return func() error { return os.Remove(path) }, nil
+		return func() error { return os.Remove(target) }, nil
 	}
 	return func() error { return write(old) }, nil
 }

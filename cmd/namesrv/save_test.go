@@ -7,9 +7,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/go-hclog"
 	"pgregory.net/rapid"
 
 	"namesrv/internal/properties"
+	"namesrv/internal/settings"
 )
 
 // readSettings reads a file as the next start does.
@@ -109,5 +111,25 @@ func TestSettingsThatCannotBeSaved(t *testing.T) {
 				t.Errorf("the file is %q, %v", got, err)
 			}
 		})
+	}
+}
+
+// TestSettingsWithoutAFileAreChangedAllTheSame promises that a server which was started without -c takes changes also
+// where its default file cannot be written, and that one with -c does not.
+func TestSettingsWithoutAFileAreChangedAllTheSame(t *testing.T) {
+	blocked := filepath.Join(writeFile(t, "x"), "ns.properties") // below a file
+	for _, given := range []string{"", blocked} {
+		base, _, err := settings.Load(settings.Source{File: map[string]string{"configStorePath": blocked}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg := &serverConfig{ConfigFile: given, Settings: base, Logger: hclog.NewNullLogger()}
+		undo, err := cfg.saveSettings()(map[string]string{"listenPort": "2"})
+		if (err == nil) != (given == "") {
+			t.Errorf("-c %q: %v", given, err)
+		}
+		if err == nil && undo() != nil {
+			t.Error("nothing was kept, and it cannot be taken back")
+		}
 	}
 }

@@ -70,7 +70,7 @@ func (p *runningPeer) serviceConfig() nameserver.Config {
 		LocalReads:          p.cfg.ReadConsistency == "local",
 		RefuseWithoutLeader: p.cfg.OnNoLeader == "refuse",
 		Settings:            p.cfg.Settings,
-		SaveSettings:        saveTo(p.cfg.Settings.ConfigStorePath()),
+		SaveSettings:        p.cfg.saveSettings(),
 		Overruled:           p.cfg.overruled,
 		Logger:              p.cfg.Logger,
 	}
