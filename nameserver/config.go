@@ -2,6 +2,7 @@ package nameserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,6 +22,9 @@ const (
 	remarkBadProperties = "string2Properties error"
 	remarkBlackList     = "Can not update config in black list."
 )
+
+// errBusySettings is no end of a context: that would tell that the change may have been made.
+var errBusySettings = errors.New("another change of settings is not yet saved, and nothing was changed: try again")
 
 // SaveSettings keeps changes of a peer's own settings for its next start, and
 // returns how to take that back. After an error nothing is kept.
@@ -69,7 +73,7 @@ func (l *liveSettings) change(ctx context.Context, changes map[string]string, sh
 	case l.turn <- struct{}{}:
 		defer func() { <-l.turn }()
 	case <-ctx.Done():
-		return nil, fmt.Errorf("another change of settings is not yet saved, and nothing was changed: try again: %v", ctx.Err()) // of another kind than an answer that did not come
+		return nil, errBusySettings
 	}
 	next, warnings, err := l.get().With(changes)
 	if err != nil {
