@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+	"github.com/xrash/smetrics"
 )
 
 // similarTo names the command that was perhaps meant, of those that are shown: one that
@@ -16,7 +17,7 @@ func similarTo(name string, commands []*cli.Command) string {
 		if command.Hidden || command.Name == name {
 			continue
 		}
-		edits := editDistance(name, command.Name)
+		edits := smetrics.WagnerFischer(name, command.Name, 1, 1, 1)
 		if len(name) > 1 && strings.HasPrefix(command.Name, name) {
 			edits = 1
 		}
@@ -31,26 +32,4 @@ func similarTo(name string, commands []*cli.Command) string {
 		return ""
 	}
 	return fmt.Sprintf("; did you mean %q?", best)
-}
-
-// editDistance counts the letters that must be put in, taken out or changed to make one
-// word of another (Levenshtein).
-func editDistance(from, to string) int {
-	row := make([]int, len(to)+1)
-	for i := range row {
-		row[i] = i
-	}
-	for i := range len(from) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(to) {
-			changed := diagonal
-			if from[i] != to[j] {
-				changed++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(changed, row[j]+1, diagonal+1)
-		}
-	}
-	return row[len(to)]
 }
